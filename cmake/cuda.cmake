@@ -40,6 +40,16 @@ target_link_options(stoker_torch_cuda INTERFACE
   -Wl,--no-as-needed ${torch_lib}/libtorch_cuda.so ${torch_lib}/libc10_cuda.so)
 
 file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*_cuda.cpp)
+# NCCL's header comes with the wheel, its library with libtorch_cuda.
+find_path(STOKER_NCCL_INCLUDE nccl.h PATHS ${site}/nvidia/nccl/include ${STOKER_CUDA_INCLUDE} NO_DEFAULT_PATH)
+set(nccl_source ${PROJECT_SOURCE_DIR}/src/stoker/parallel/nccl_cuda.cpp)
+if(STOKER_NCCL_INCLUDE)
+  set_source_files_properties(${nccl_source} PROPERTIES COMPILE_DEFINITIONS USE_C10D_NCCL
+    COMPILE_OPTIONS "-isystem;${STOKER_NCCL_INCLUDE}")
+else()
+  message(STATUS "no nccl.h: several ranks train on CPUs only")
+  list(REMOVE_ITEM cuda_sources ${nccl_source})
+endif()
 file(GLOB_RECURSE cuda_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/stoker/*.cu)
 # nvcc is called directly: CMake's CUDA language links a second runtime and, in CMake 3.25, does not support C++20 for
 # it. constexpr functions may be called on the device. The PTX of the newest architecture is for future ones.

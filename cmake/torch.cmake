@@ -36,6 +36,7 @@ if(NOT status EQUAL 0)
 endif()
 if(STOKER_TORCH_FOUND AND NOT STOKER_TORCH_FOUND STREQUAL torch_found)  # CUDA's headers are next to it
   unset(STOKER_CUDA_INCLUDE CACHE)
+  unset(STOKER_NCCL_INCLUDE CACHE)
 endif()
 set(STOKER_TORCH_FOUND ${torch_found} CACHE INTERNAL "The torch of this build")
 message(STATUS "torch: ${STOKER_TORCH_FOUND}")

@@ -182,9 +182,13 @@ void add_ranks(CLI::App& bench, int& exit_code) {
       "ranks", "Measure what more processes bring, and what messages between them cost; forecast up to 1,024");
   command->add_option("--model", options.model,
                       "a model of `stoker bench tips`: cnn (the default), mlp, resnet50, ...");
+  command->add_option("--device", options.device, "cpu (the default), or cuda: each rank has a GPU")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   command->add_option("--batch", options.batch, "samples of each rank; default: the model's own")
       ->check(in_range<std::int64_t>(1, 1'048'576));
-  command->add_option("--ranks", options.ranks, "the most ranks to measure; default: one per core, at least 4")
+  command
+      ->add_option("--ranks", options.ranks,
+                   "the most ranks to measure; default: one per core, at least 4, or one per GPU")
       ->check(in_range(2, 1024));
   command->add_option("--intra-op", options.intra_op, "threads per operator of each rank; default 1")
       ->check(in_range(1, 1024));

@@ -15,7 +15,7 @@ void add_resume(CLI::App& app, int& exit_code) {
   command->add_option("RUN", words->path, "run folder")->required();
   command->add_option(kOptions, words->assignments,
                       "options to change: epochs=, steps=, time=, eval_every=, save_every=, early_stop=, "
-                      "schedule_steps=, threads=, ranks=, rank_timeout=");
+                      "schedule_steps=, threads=, ranks=, rank_timeout=, pipeline=, pipeline_cut=");
   add_silence(*command, *words);
   command->callback([words, &exit_code] {
     survive_closed_pipes();

@@ -402,7 +402,7 @@ TEST(Interrupt, WhatCannotGoOnIsRefused) {
   EXPECT_THAT(results[0].err, HasSubstr("now has 4 classes, but the run was started with 3"));
   EXPECT_EQ(results[1].code, kUsage);
   EXPECT_THAT(results[1].err, HasSubstr("only epochs, steps, time, eval_every, save_every, early_stop, schedule_steps, "
-                                        "threads, ranks and rank_timeout may change, not lr"));
+                                        "threads, ranks, rank_timeout, pipeline and pipeline_cut may change, not lr"));
   EXPECT_EQ(results[2].code, kUsage) << results[2].all();
   EXPECT_EQ(results[3].code, kUsage);
   EXPECT_THAT(results[3].err, HasSubstr("data: is not a run folder"));

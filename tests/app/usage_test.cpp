@@ -190,7 +190,8 @@ TEST(Usage, CompletionOffersCommandsKeysAndValues) {
   EXPECT_EQ(results[3].out, "--config\n");
   EXPECT_THAT(results[4].out, IsEmpty());
   EXPECT_EQ(results[5].out,
-            "epochs=\nsteps=\ntime=\nschedule_steps=\nearly_stop=\neval_every=\nsave_every=\nranks=\nrank_timeout=\nthreads=\n");
+            "epochs=\nsteps=\ntime=\nschedule_steps=\nearly_stop=\neval_every=\nsave_every=\nranks=\nrank_timeout="
+            "\npipeline=\npipeline_cut=\nthreads=\n");
   EXPECT_THAT(lines_of(results[6].out), UnorderedElementsAre("--help", "--quiet", "--json"));
   EXPECT_EQ(results[7].out, "--split\n");
   EXPECT_THAT(lines_of(results[8].out), IsSupersetOf({"--top", "--format", "--out", "--checkpoint", "--device"}));

@@ -58,6 +58,18 @@ TEST(ChooseDevice, RefusesUnknownDevices) {
   }
 }
 
+TEST(DeviceOfRank, IsTheGpuWithItsNumber) {
+  EXPECT_EQ(device_of_rank("auto", 2, 4), "cuda:2");
+  EXPECT_EQ(device_of_rank("cuda", 3, 4), "cuda:3");
+  EXPECT_EQ(device_of_rank("auto", 5, 1), "cuda:0");  // a starter shows each rank one of its own
+  EXPECT_EQ(device_of_rank("auto", 1, 0), "auto");
+  EXPECT_EQ(device_of_rank("cuda", 1, 0), "cuda");
+  EXPECT_EQ(device_of_rank("cpu", 1, 4), "cpu");
+  EXPECT_EQ(device_of_rank("cuda:1", 3, 4), "cuda:1");
+  EXPECT_THROW((void)device_of_rank("auto", 4, 4), ConfigError);
+  EXPECT_THROW((void)device_of_rank("cuda", 2, 2), ConfigError);
+}
+
 TEST(MoveBatch, PassesThroughOnItsOwnDevice) {
   core::Batch batch = sample_batch();
   const void* image = batch["image"].data_ptr();

@@ -70,6 +70,8 @@ class FakePack(unittest.TestCase):
         self.assertEqual(results.count("theirs / ours 1.5"), 4)  # both parts, and the summary again
         self.assertEqual(results.count("the last line"), 2)
         self.assertIn("stoker bench tips --device cuda", results)
+        self.assertIn("stoker bench ranks --device cuda", results)
+        self.assertRegex(results, r"precision=fp32 device=cuda ranks=\d+")
         self.assertIn("bin/tune_bench 30", results)
 
     def test_without_a_gpu_it_suggests_dry(self):

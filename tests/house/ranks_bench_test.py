@@ -98,6 +98,7 @@ class RanksBench(unittest.TestCase):
         self.assertIn("mlp", self.run_words([STOKER, "bench", "ranks", "--model", "mpl"], code=2).stderr)
         self.assertIn("--ranks", self.run_words(self.words("--ranks", "1"), code=2).stderr)
         self.assertIn("--seconds", self.run_words(self.words("--seconds", "0"), code=2).stderr)
+        self.assertIn("--device", self.run_words(self.words("--device", "tpu"), code=2).stderr)
         missing = self.run_words([STOKER, "bench", "ranks", "--json", str(self.file.parent / "none" / "a.json")], code=74)
         self.assertIn("none", missing.stderr)
         alone = {**ENVIRONMENT, "RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29511"}

@@ -5,12 +5,14 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <vector>
@@ -113,6 +115,64 @@ TEST(GradientBuckets, SumWhatEachRankComputes) {
         }
       });
     }
+  }
+}
+
+// Gradients of one rank: values of all sizes, of both signs.
+at::Tensor random_gradient(int rank, std::int64_t values) {
+  const at::Tensor phase = at::arange(values, at::kDouble).mul(0.731 + 0.113 * rank).add(rank);
+  return (phase.sin() * phase.mul(0.37).cos().mul(6).exp()).to(at::kFloat);
+}
+
+// Against the sum in float64 of what each rank rounds: bf16 keeps 8 bits, and each of R - 1 additions rounds once more.
+TEST(GradientBuckets, InBf16AreSumsOfRoundedValues) {
+  constexpr std::int64_t kValues = 100'000, kSmall = 100;
+  constexpr double kHalfUlp = 1.0 / 256;  // of bf16, relative
+  for (const int ranks : {2, 4}) {
+    at::Tensor rounded = at::zeros({kValues}, at::kDouble), sizes = rounded.clone(), exact = rounded.clone();
+    at::Tensor small = at::zeros({kSmall}, at::kDouble);
+    for (int rank = 0; rank < ranks; ++rank) {
+      const at::Tensor own = random_gradient(rank, kValues), sent = own.to(at::kBFloat16).to(at::kDouble);
+      rounded += sent;
+      sizes += sent.abs();  // no partial sum is larger
+      exact += own;
+      small += random_gradient(rank, kSmall);
+    }
+    std::vector<std::vector<at::Tensor>> found(static_cast<std::size_t>(ranks));
+    const auto errors = testing::run_over_gloo(ranks, [&](core::Communicator& group) {
+      const auto place = static_cast<std::size_t>(group.rank());
+      std::vector<core::Parameter> own;
+      own.push_back({"small", at::zeros({kSmall}).set_requires_grad(true), core::Role::kBias});  // rides in the message
+      own.push_back({"large", at::zeros({kValues}).set_requires_grad(true), core::Role::kLinear});
+      GradientBuckets buckets(group, own, {.first = 1, .others = 1}, 0, /*bf16=*/true);
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        for (const core::Parameter& each : own) {
+          each.tensor.mutable_grad() = random_gradient(group.rank(), each.tensor.numel());
+        }
+        buckets.start_rest();
+        wait(buckets, group);
+        for (const core::Parameter& each : own) {
+          found[place].push_back(each.tensor.grad().clone());
+        }
+      }
+    });
+    for (const std::string& error : errors) {
+      EXPECT_EQ(error, "");
+    }
+    for (const auto& each : found) {
+      ASSERT_EQ(each.size(), 4);
+      for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_TRUE(at::equal(each[i], found[0][i % 2])) << "other bytes on a rank or on repetition";
+      }
+    }
+    const at::Tensor large = found[0][1].to(at::kDouble);
+    EXPECT_LE(((large - rounded).abs() - sizes * (kHalfUlp * (ranks - 1) * 1.01)).max().item<double>(), 0);
+    EXPECT_LT((found[0][0].to(at::kDouble) - small).abs().max().item<double>(),
+              1e-6 * small.abs().max().item<double>());
+    const double off = (large - exact).norm().item<double>() / exact.norm().item<double>();
+    EXPECT_GT(off, 1e-5) << "nothing was rounded";
+    EXPECT_LT(off, kHalfUlp);
+    std::printf("  %d ranks: the sum in bf16 is off by %.1e of the gradient's length\n", ranks, off);
   }
 }
 

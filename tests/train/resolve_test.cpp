@@ -58,6 +58,10 @@ TEST(Resolve, RefusesContradictions) {
   EXPECT_THAT(refusal(asked({"microbatch=2", "batch=3"}), facts_of(1000)), HasSubstr("batch=3 microbatch=2"));  // 1 + 2
   EXPECT_THAT(refusal(asked({"tail=drop", "batch=1"}), facts_of(1000)), HasSubstr("batch norm"));
   EXPECT_THAT(refusal(asked({"early_stop=3"}), facts_of(1000)), HasSubstr("validation split"));
+  EXPECT_THAT(refusal(asked({"sync_bn=on", "ranks=2", "recompute=all"}), facts_of(1000)), HasSubstr("recompute=none"));
+  EXPECT_THAT(refusal(asked({"sync_bn=on", "ranks=2", "pipeline=2"}), facts_of(1000)), HasSubstr("pipeline=2"));
+  EXPECT_EQ(refusal(asked({"sync_bn=on", "ranks=2"}), facts_of(1000)), "");
+  EXPECT_EQ(refusal(asked({"sync_bn=on", "recompute=all"}), facts_of(1000)), "");  // one process
   EXPECT_THAT(refusal({}, facts_of(0)), HasSubstr("no training sample"));
 }
 

@@ -22,6 +22,8 @@ class Communicator {
   [[nodiscard]] virtual int size() const = 0;
   // Ranks of this machine, which share its cores.
   [[nodiscard]] virtual int size_here() const { return size(); }
+  // The place of this rank among them.
+  [[nodiscard]] virtual int rank_here() const { return rank(); }
   // Replaces tensor by its sum over ranks.
   virtual void all_reduce_sum(at::Tensor& tensor) = 0;
   // Replaces tensor by its largest value over ranks, element by element.
@@ -39,7 +41,7 @@ class Communicator {
   class Pending {
    public:
     virtual ~Pending() = default;
-    // Returns when it is done; once.
+    // Returns when it is done; once. Of a tensor on a GPU: later work of the current stream waits, not the host.
     virtual void wait() = 0;
     // After wait(): from its start on this rank until it was done; -1: unknown.
     [[nodiscard]] virtual double seconds() const { return -1; }
@@ -70,6 +72,9 @@ class Communicator {
   // An error ends this rank before the others: they throw it, too, in the first collective that this rank misses. Not a
   // collective call.
   virtual void leave(const std::exception& error) { (void)error; }
+  // Returns when the collectives of tensors on GPUs that this rank waits for are done, so that what they write may be
+  // kept. RankError if they will not be, since a rank is gone. Not a collective call.
+  virtual void settle() {}
   // Where each rank writes its last collectives if it loses the others. Not a collective call.
   virtual void keep_record_in(const std::filesystem::path& folder) { (void)folder; }
   // Why the ranks should end soon: the failure of one could not be told to the others any more. Empty: nothing is

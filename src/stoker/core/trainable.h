@@ -13,6 +13,7 @@
 
 #include "stoker/core/batch.h"
 #include "stoker/core/loss_terms.h"
+#include "stoker/core/norm_exchange.h"
 
 namespace stoker::core {
 
@@ -51,6 +52,12 @@ class Trainable {
   // The statistics that a forward pass in training mode changes, as few flat tensors as possible (those of buffers()
   // that change are views of them): compute saves and restores these.
   [[nodiscard]] virtual TensorList norm_buffers() const { return {}; }
+
+  // The batch norms that compute statistics in training, each once per forward pass. None if not all of them can be
+  // synchronised.
+  [[nodiscard]] virtual NormCount norms_by_batch() const { return {}; }
+  // From here on their statistics are those of the samples of all ranks; null: of this process. ranks outlive it.
+  virtual void synchronise_norms(NormExchange* ranks) { (void)ranks; }
 
   // The model as a chain: what enters segment 0, and each segment as lists in, lists out (so that skips pass).
   [[nodiscard]] virtual TensorList inputs(const Batch& batch) const = 0;

@@ -61,6 +61,19 @@ DeviceChoice choose_device(const std::string& wanted) {
   return {gpu, gpu_reason(*backend, gpu)};
 }
 
+std::string device_of_rank(const std::string& wanted, int rank_here, int gpus) {
+  if ((wanted != "auto" && wanted != "cuda") || gpus == 0) {
+    return wanted;
+  }
+  if (gpus > 1 && rank_here >= gpus) {
+    fail<ConfigError>("device.placement",
+                      "this machine has {} GPUs, but one of its ranks has the number {}; start at most {} ranks here, "
+                      "or set device=cpu",
+                      gpus, rank_here, gpus);
+  }
+  return fmt::format("cuda:{}", gpus == 1 ? 0 : rank_here);
+}
+
 core::Batch move_batch(core::Batch batch, c10::Device device) {
   const auto elsewhere = [&](const core::Field& field) { return field.values.device() != device; };
   if (std::ranges::none_of(batch.fields(), elsewhere)) {

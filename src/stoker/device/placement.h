@@ -19,6 +19,11 @@ struct DeviceChoice {
 // DeviceError with the reason if the device is missing. load_cuda() must have been called.
 [[nodiscard]] DeviceChoice choose_device(const std::string& wanted);
 
+// What a rank passes to choose_device(): for "auto" and "cuda" the GPU with the number of the rank on its machine, or
+// the only one, if a starter shows each rank one of its own; anything else as it is. gpus: that this process sees.
+// ConfigError if there are several, but fewer than ranks.
+[[nodiscard]] std::string device_of_rank(const std::string& wanted, int rank_here, int gpus);
+
 // The same batch with the values of every field on the device; offsets of ragged fields stay on the CPU, as Batch
 // requires. Waits for the copies, since a page-locked batch may return to its loader right after; Prefetcher does not
 // wait. A batch that is already on the device is returned unchanged, without a copy.

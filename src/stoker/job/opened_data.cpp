@@ -11,6 +11,7 @@
 #include "stoker/device/host_memory.h"
 #include "stoker/device/placement.h"
 #include "stoker/job/run_folder.h"
+#include "stoker/parallel/device_group.h"
 #include "stoker/resident/gatherer.h"
 #include "stoker/tasks/registry.h"
 #include "stoker/train/plan_options.h"
@@ -116,11 +117,17 @@ device::DeviceChoice choose_own_device(const Request& request, const train::Plan
   if (wanted == kAllGpus) {
     wanted = "cuda";  // each rank takes its own
   }
+  if (!request.ranks || request.ranks->size() == 1) {
+    return device::choose_device(wanted);
+  }
+  if (saved != nullptr && wanted.starts_with("cuda")) {  // rank 0's
+    wanted = "cuda";
+  }
+  const device::Backend* const gpus = device::find_backend(c10::DeviceType::CUDA);
+  wanted = device::device_of_rank(wanted, request.ranks->rank_here(), gpus != nullptr ? gpus->device_count() : 0);
   const device::DeviceChoice choice = device::choose_device(wanted);
-  if (request.ranks && request.ranks->size() > 1 && choice.device.is_cuda()) {
-    fail<ConfigError>(kWhere,
-                      "several ranks train on CPUs only so far, but the device is {}; set device=cpu, or ranks=1",
-                      choice.device.str());
+  if (const std::string why = parallel::why_no_device_group(); choice.device.is_cuda() && !why.empty()) {
+    fail<ConfigError>(kWhere, "several ranks cannot train on GPUs here: {}; set device=cpu, or ranks=1", why);
   }
   return choice;
 }

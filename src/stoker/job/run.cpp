@@ -346,6 +346,7 @@ void Run::show() {
 
 void Run::save(const char* kind) {
   const bool best = kind == std::string_view("best");
+  setup_.ranks->settle();
   if (!best) {
     session_.collect();
   }
@@ -363,6 +364,7 @@ void Run::save(const char* kind) {
 }
 
 void Run::rescue() {
+  setup_.ranks->settle();
   if (first() && session_.scattered()) {
     bus_.emit(core::Finding{fmt::format("step {} is not saved: other ranks hold parts of what a checkpoint needs",
                                         session_.progress().step)});

@@ -82,6 +82,8 @@ Session::Session(Setup& setup, core::EventEmitter* events)
   options.recompute = memory::parse_recompute(plan.recompute);
   options.seed = static_cast<std::uint64_t>(plan.seed);
   options.optimizer_in_backward = plan.optimizer_in_backward;
+  options.bf16_sums = plan.rank_gradients == "bf16";
+  options.sync_norms = plan.sync_bn;
   step_ = std::make_unique<train::Step>(train::StepParts{.model = model,
                                                          .optimizer = *optimizer_,
                                                          .scaler = *scaler_,

@@ -18,6 +18,7 @@
 #include "stoker/job/measured_choices.h"
 #include "stoker/job/opened_data.h"
 #include "stoker/job/pipeline_cut.h"
+#include "stoker/job/rank_devices.h"
 #include "stoker/job/session.h"
 #include "stoker/memory/recompute.h"
 #include "stoker/precision/autocast.h"
@@ -264,6 +265,9 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
   }
   core::Communicator& ranks = *request.ranks;
   check_same(ranks, "the options are", options_text(request.options));
+  std::optional<device::DeviceChoice> own;
+  core::together(ranks, [&] { own = choose_own_device(request, saved); });
+  check_devices_of_ranks(ranks, own->device);
   std::optional<Setup> setup;
   std::string text;
   if (saved == nullptr) {  // rank 0 measures while the others wait

@@ -21,6 +21,11 @@ class BatchSplit {
   // Samples of a forward pass at most; 0: the whole batch. Of several ranks, all take the smallest limit.
   [[nodiscard]] virtual std::int64_t limit() const { return 0; }
   virtual void limit_to(std::int64_t samples) { (void)samples; }
+  // passes() as it is with another limit.
+  [[nodiscard]] virtual std::int64_t passes_under(std::int64_t limit, std::int64_t samples) const {
+    (void)limit;
+    return passes(samples);
+  }
   // The next batch. A source that ran out of memory has consumed nothing, so it can be asked again.
   [[nodiscard]] virtual std::optional<core::Batch> next(core::BatchSource& source) { return source.next(); }
   // Memory ran out; what was computed has been dropped. Returns to have it computed again, perhaps in more passes; else

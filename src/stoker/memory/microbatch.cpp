@@ -81,8 +81,10 @@ void Microbatch::begin_step(std::int64_t step) {
   }
 }
 
-std::int64_t Microbatch::passes(std::int64_t samples) const {
-  const std::int64_t most = samples_ > 0 ? samples_ : std::max<std::int64_t>(1, samples);
+std::int64_t Microbatch::passes(std::int64_t samples) const { return passes_under(samples_, samples); }
+
+std::int64_t Microbatch::passes_under(std::int64_t limit, std::int64_t samples) const {
+  const std::int64_t most = limit > 0 ? limit : std::max<std::int64_t>(1, samples);
   const std::int64_t wanted = (samples + most - 1) / most;
   return std::max<std::int64_t>(1, std::min(wanted, samples / options_.smallest));
 }

@@ -42,6 +42,8 @@ class Microbatch final : public core::Stateful {
   void begin_step(std::int64_t step);
   // Passes over a batch of this many samples, so that none is smaller than the model accepts.
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const;
+  // The same with another limit; 0: the whole batch.
+  [[nodiscard]] std::int64_t passes_under(std::int64_t limit, std::int64_t samples) const;
   // Samples of the largest of these passes.
   [[nodiscard]] std::int64_t largest_pass(std::int64_t samples) const;
   // Halves the passes over a batch of this size, from this step or the next one on; false if the model accepts no

@@ -160,6 +160,7 @@ BatchNorm2d NetworkBuilder::batch_norm(const std::string& name, std::int64_t cha
   layer.running_mean = at::zeros({channels}, at::kFloat);
   layer.running_var = at::ones({channels}, at::kFloat);
   layer.mode = current_segment(name).mode;
+  current_segment(name).norms.push_back(channels);
   network_->buffers_.push_back({name + ".running_mean", layer.running_mean});
   network_->buffers_.push_back({name + ".running_var", layer.running_var});
   return layer;

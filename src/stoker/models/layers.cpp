@@ -12,6 +12,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/text.h"
+#include "stoker/ops/sync_batch_norm.h"
 
 namespace stoker::models {
 namespace {
@@ -68,7 +69,10 @@ at::Tensor Dropout::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor BatchNorm2d::operator()(const at::Tensor& x) const {
-  const bool by_batch = mode->training && !mode->frozen && !mode->frozen_statistics;
+  const bool by_batch = mode->by_batch();
+  if (by_batch && mode->ranks != nullptr) {
+    return ops::sync_batch_norm(x, {weight, bias, running_mean, running_var, momentum, kEps}, *mode->ranks);
+  }
   if (by_batch && x.numel() > 0 && x.numel() == x.size(1)) {
     fail<DataError>("models.batch_norm",
                     "batch norm cannot train on one value per channel ({}); use batches of at least 2 samples, "

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "stoker/core/norm_exchange.h"
+
 namespace stoker::models {
 
 // The mode of a segment's layers; shared by all layers of a segment, owned by the Network.
@@ -16,6 +18,9 @@ struct SegmentMode {
   bool frozen = false;   // stays in evaluation mode in every mode of the network
   // Batch norm uses its running statistics and keeps them, also in training: samples do not depend on each other.
   bool frozen_statistics = false;
+  core::NormExchange* ranks = nullptr;  // batch statistics are those of all ranks; null: of this process
+  // Whether batch norms compute statistics.
+  [[nodiscard]] bool by_batch() const { return training && !frozen && !frozen_statistics; }
 };
 
 // Counts floating-point operations while it is on: each layer adds its own.

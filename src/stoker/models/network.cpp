@@ -5,6 +5,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -76,6 +77,25 @@ void Network::set_frozen(int first_groups) {
 void Network::freeze_statistics(bool on) {
   for (const Segment& segment : segments_) {
     segment.mode->frozen_statistics = on;
+  }
+}
+
+core::NormCount Network::norms_by_batch() const {
+  core::NormCount result;
+  for (const Segment& segment : segments_) {
+    if (!segment.mode->frozen && !segment.mode->frozen_statistics && counts_.empty()) {
+      for (const std::int64_t channels : segment.norms) {
+        ++result.norms;
+        result.channels = std::max(result.channels, channels);
+      }
+    }
+  }
+  return result;
+}
+
+void Network::synchronise_norms(core::NormExchange* ranks) {
+  for (const Segment& segment : segments_) {
+    segment.mode->ranks = ranks;
   }
 }
 

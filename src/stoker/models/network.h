@@ -34,6 +34,7 @@ struct Segment {
   SegmentForward forward;                // the fold over inner, if there are any
   std::vector<InnerSegment> inner = {};  // may be empty
   bool draws = false;                    // forward draws random numbers in training
+  std::vector<std::int64_t> norms = {};  // channels of its batch norms
 };
 
 // The result of loading a map of weights: names, in the network's order.
@@ -82,6 +83,11 @@ class Network {
   // On: batch norms use their running statistics and keep them, also in training, so that no sample depends on another;
   // their weights are trained. Sensible with the statistics of a trained network.
   void freeze_statistics(bool on);
+
+  // The batch norms that compute statistics in training; none if a torch::nn module has some, too.
+  [[nodiscard]] core::NormCount norms_by_batch() const;
+  // From here on their statistics are those of the samples of all ranks; null: of this process. ranks outlive it.
+  void synchronise_norms(core::NormExchange* ranks);
 
   // Moves everything, in place: existing handles stay valid, gradients are dropped. Statistics stay float32 unless
   // dtype is float64.

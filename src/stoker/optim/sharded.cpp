@@ -92,8 +92,9 @@ void ShardedOptimizer::make_own_part(const OptimizerOptions& options) {
 
 void ShardedOptimizer::make_messages() {
   const std::int64_t bytes = std::max(kLeastMessage, kMessages / (ranks_->size() + 1) / kElements * kElements);
-  message_ = at::zeros({bytes}, at::kByte);
-  messages_ = at::zeros({ranks_->size(), bytes}, at::kByte);
+  const at::Device device = parameters_.empty() ? at::Device(at::kCPU) : parameters_.front().tensor.device();
+  message_ = at::zeros({bytes}, at::device(device).dtype(at::kByte));
+  messages_ = at::zeros({ranks_->size(), bytes}, message_.options());
   add_sections(sent_, own_pieces_, message_);
   received_.resize(static_cast<std::size_t>(ranks_->size()));
   std::size_t rounds = sent_.size();

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -50,8 +51,8 @@ class GradientBuckets::Hook final : public torch::autograd::PostAccumulateGradHo
 };
 
 GradientBuckets::GradientBuckets(core::Communicator& ranks, const std::vector<core::Parameter>& parameters,
-                                 BucketSizes sizes, std::int64_t header)
-    : ranks_(ranks), header_(aligned(header)) {
+                                 BucketSizes sizes, std::int64_t header, bool bf16)
+    : ranks_(ranks), header_(aligned(header)), bf16_(bf16) {
   for (auto each = parameters.rbegin(); each != parameters.rend(); ++each) {
     if (each->tensor.requires_grad()) {
       slots_.emplace_back().parameter = each->tensor;
@@ -69,7 +70,7 @@ GradientBuckets::~GradientBuckets() {
 
 void GradientBuckets::put_into_buckets(const BucketSizes& sizes) {
   constexpr std::uint64_t kBasis = 0xCBF29CE484222325;
-  hash_ = kBasis;
+  hash_ = mixed(kBasis, bf16_ ? 1 : 0);
   std::int64_t bytes = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     Slot& slot = slots_[i];
@@ -112,6 +113,7 @@ void GradientBuckets::make_places() {
     }
     bucket.flat = rides(bucket) ? message_.narrow(0, told_, bytes).view(type)
                                 : at::zeros({values}, at::device(like.device()).dtype(type));
+    bucket.sent = bf16_ && !rides(bucket) ? at::zeros_like(bucket.flat, at::kBFloat16) : bucket.flat;
     times_.push_back({.bytes = bytes});
     std::int64_t offset = 0;
     for (const std::size_t index : bucket.slots) {
@@ -185,10 +187,15 @@ void GradientBuckets::start_full_ones() {
 }
 
 void GradientBuckets::start(Bucket& bucket) {
+  const at::NoGradGuard no_grad;
   bucket.started = true;
-  if (!rides(bucket)) {
-    bucket.sum = ranks_.start_sum(bucket.flat);
+  if (rides(bucket)) {
+    return;
   }
+  if (!bucket.sent.is_same(bucket.flat)) {
+    bucket.sent.copy_(bucket.flat);
+  }
+  bucket.sum = ranks_.start_sum(bucket.sent);
 }
 
 void GradientBuckets::start_rest(bool empty) {
@@ -237,17 +244,20 @@ void GradientBuckets::hear_times(const at::Tensor& messages) {
 
 void GradientBuckets::wait(const at::Tensor& messages) {
   hear_times(messages);
+  const at::NoGradGuard no_grad;
   for (Bucket& bucket : buckets_) {
     bucket.seconds = -1;
     if (const auto sum = std::exchange(bucket.sum, nullptr)) {
       sum->wait();
       bucket.seconds = sum->seconds();
     }
+    if (!bucket.sent.is_same(bucket.flat)) {
+      bucket.flat.copy_(bucket.sent);
+    }
   }
   if (!rides_) {
     return;
   }
-  const at::NoGradGuard no_grad;
   at::Tensor& flat = buckets_.back().flat;
   const auto part_of = [&](std::int64_t rank) {
     return messages[rank].narrow(0, told_, static_cast<std::int64_t>(flat.nbytes())).view(flat.scalar_type());

@@ -27,8 +27,9 @@ class GradientBuckets {
  public:
   // Of the parameters that require a gradient, the last one first. ConfigError if one has a hook after its gradient.
   // Parameters and ranks outlive it. header: bytes of the message that the ranks exchange at the end of each step.
+  // bf16: buckets are rounded to it and summed in it, in half the bytes; a bucket that rides in the message is not.
   GradientBuckets(core::Communicator& ranks, const std::vector<core::Parameter>& parameters, BucketSizes sizes = {},
-                  std::int64_t header = 0);
+                  std::int64_t header = 0, bool bf16 = false);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -62,6 +63,7 @@ class GradientBuckets {
   };
   struct Bucket {
     at::Tensor flat;  // 1-dim
+    at::Tensor sent;  // what is summed: flat, or its values in bf16
     std::vector<std::size_t> slots;
     std::size_t missing = 0;  // slots that are not full
     bool started = false;
@@ -85,8 +87,9 @@ class GradientBuckets {
   core::Communicator& ranks_;
   const std::int64_t header_;
   std::int64_t told_ = 0;  // bytes of the message before the bucket that rides: header, then seconds per bucket
-  at::Tensor message_;     // uint8
-  bool rides_ = false;     // the last bucket lies in the message
+  const bool bf16_;
+  at::Tensor message_;  // uint8
+  bool rides_ = false;  // the last bucket lies in the message
   std::vector<Slot> slots_;
   std::vector<Bucket> buckets_;
   std::vector<core::BucketTime> times_;

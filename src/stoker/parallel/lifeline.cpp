@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <fstream>
@@ -31,6 +32,7 @@ constexpr auto kHurry = 20ms;          // while this rank waits for an answer
 constexpr auto kAcknowledged = 2s;     // longest wait of a rank that leaves
 constexpr auto kAnswers = 2s;          // longest wait for the others' answers
 constexpr auto kStuck = 4s;            // longest wait for the thread, which the store may hold
+constexpr auto kOnDevice = 3s;         // a device may wait for a rank that is gone: longer than that one takes to leave
 constexpr int kResumable = 75;         // exit code
 constexpr const char* kNews = "news";  // set if any rank has left, or has called the roll
 constexpr const char* kRoll = "roll";
@@ -78,6 +80,8 @@ class Lifeline::Watch {
   void answer_roll();
   void collect_answers();
   void end_if_hung();
+  void watch_device();
+  [[nodiscard]] bool somebody_ended() const;
   [[nodiscard]] std::string missing() const;
   void write_record(const std::string& reason, const std::string& stack) const;
 
@@ -102,6 +106,7 @@ class Lifeline::Watch {
   // Of the thread alone.
   bool called_ = false, told_ = false, heard_ = false, answered_ = false, stuck_ = false;
   std::optional<Steady::time_point> departed_, called_at_, told_at_;
+  std::optional<Steady::time_point> alone_;  // since then a device waits for a rank that is gone
 };
 
 void Lifeline::Watch::run() {
@@ -173,6 +178,9 @@ void Lifeline::Watch::explain(const std::string& what) {
   const std::string reason = fmt::format("rank {} lost the others: {} ({})", options_.rank, missing(), what);
   lock.unlock();
   write_record(reason, "");
+  if (options_.device) {
+    options_.device->cut_off();
+  }
   fail<RankError>(kWhere, "{}", reason);
 }
 
@@ -215,6 +223,7 @@ void Lifeline::Watch::look() {
   if (own || call) {
     store_->set(kNews, "1");
   }
+  watch_device();
   if (!store_->get(kNews)) {
     return;
   }
@@ -227,6 +236,25 @@ void Lifeline::Watch::look() {
   }
   hear();
   end_if_hung();
+}
+
+// The host may be waiting for the device, so nothing else would end it. NCCL notices no process that ended on its own
+// machine.
+void Lifeline::Watch::watch_device() {
+  if (!options_.device || !options_.device->busy() || !(departed_ || somebody_ended())) {
+    alone_.reset();
+    return;
+  }
+  alone_ = alone_.value_or(Steady::now());
+  if (Steady::now() - *alone_ > kOnDevice) {
+    options_.device->cut_off();
+  }
+}
+
+bool Lifeline::Watch::somebody_ended() const {
+  const Member& self = options_.members[static_cast<std::size_t>(options_.rank)];
+  return std::ranges::any_of(options_.members,
+                             [&](const Member& each) { return fate(each, self).starts_with("has ended"); });
 }
 
 void Lifeline::Watch::read_departures() {

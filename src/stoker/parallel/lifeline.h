@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "stoker/parallel/departure.h"
+#include "stoker/parallel/device_group.h"
 #include "stoker/parallel/member.h"
 #include "stoker/parallel/store.h"
 
@@ -24,6 +25,7 @@ struct LifelineOptions {
   std::vector<Member> members;        // by rank
   std::string store;                  // where it is, for people
   std::chrono::milliseconds timeout;  // if others left, and this rank did not notice for so long, its process ends
+  std::shared_ptr<DeviceGroup> device = nullptr;  // cut off where it waits for a rank that is gone; null: none
 };
 
 class Lifeline {

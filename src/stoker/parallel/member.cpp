@@ -41,10 +41,12 @@ std::string ending(const std::vector<std::string>& stat) {
 
 }  // namespace
 
+std::string boot_id() { return first_word_of("/proc/sys/kernel/random/boot_id"); }
+
 Member this_process() {
   std::array<char, HOST_NAME_MAX + 1> host{};
   ::gethostname(host.data(), host.size() - 1);
-  return {host.data(), ::getpid(), first_word_of("/proc/sys/kernel/random/boot_id") + link_of("/proc/self/ns/pid")};
+  return {host.data(), ::getpid(), boot_id() + link_of("/proc/self/ns/pid")};
 }
 
 std::string to_text(const Member& member, std::size_t bytes) {

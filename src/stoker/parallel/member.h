@@ -13,6 +13,8 @@ struct Member {
 };
 
 [[nodiscard]] Member this_process();
+// Of this machine since it started: the same in its containers. Empty: unknown.
+[[nodiscard]] std::string boot_id();
 // A line; what does not fit into `bytes` bytes is cut.
 [[nodiscard]] std::string to_text(const Member& member, std::size_t bytes);
 [[nodiscard]] Member member_from(const std::string& text);

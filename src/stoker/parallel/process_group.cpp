@@ -23,6 +23,7 @@
 #include "stoker/base/error.h"
 #include "stoker/core/first_line.h"
 #include "stoker/device/host_allocator.h"
+#include "stoker/parallel/device_group.h"
 #include "stoker/parallel/group_members.h"
 #include "stoker/parallel/lifeline.h"
 #include "stoker/parallel/local_address.h"
@@ -38,6 +39,7 @@ namespace {
 constexpr std::string_view kWhere = "parallel.ranks";
 constexpr int kLogNothing = 4;                          // above torch's "fatal"
 constexpr auto kStoreIsGone = std::chrono::seconds(2);  // without an answer
+constexpr auto kOnDevice = std::chrono::seconds(2);     // longest wait of a rank that leaves for its GPU
 
 class Gloo final : public c10d::ProcessGroupGloo {
  public:
@@ -137,9 +139,11 @@ class ProcessGroup final : public core::Communicator {
         store_(open_store(place, options)),
         gloo_(meet(place, *store_, options)),
         messages_(*gloo_, place.ranks),
-        lifeline_(std::make_unique<Lifeline>(
-            store_->clone(kStoreIsGone),
-            LifelineOptions{place.rank, processes_of(*gloo_, place.ranks), name_of(place.meeting), options.timeout})) {}
+        device_(std::make_shared<DeviceGroup>(c10::intrusive_ptr<c10d::Store>::reclaim_copy(store_->get_torch()),
+                                              place.rank, place.ranks, options.timeout)),
+        lifeline_(std::make_unique<Lifeline>(store_->clone(kStoreIsGone),
+                                             LifelineOptions{place.rank, processes_of(*gloo_, place.ranks),
+                                                             name_of(place.meeting), options.timeout, device_})) {}
   ProcessGroup(ProcessGroup& whole, const GroupMembers& members, const std::string& prefix)
       : place_(place_in(whole.place_, members)),
         options_(whole.options_),
@@ -152,6 +156,7 @@ class ProcessGroup final : public core::Communicator {
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
   [[nodiscard]] int size_here() const override { return place_.local_ranks; }
+  [[nodiscard]] int rank_here() const override { return place_.local_rank; }
 
   void all_reduce_sum(at::Tensor& tensor) override { reduce(tensor, c10d::ReduceOp::SUM, Operation::kSum); }
   void all_reduce_max(at::Tensor& tensor) override { reduce(tensor, c10d::ReduceOp::MAX, Operation::kMax); }
@@ -161,7 +166,7 @@ class ProcessGroup final : public core::Communicator {
     std::vector<at::Tensor> tensors{tensor.contiguous()};
     c10d::BroadcastOptions options;
     options.rootRank = from;
-    run("broadcast", bytes_of(tensor), [&] { return gloo_->broadcast(tensors, options); });
+    run("broadcast", tensors[0], [&](c10d::Backend& group) { return group.broadcast(tensors, options); });
     put_back(tensor, tensors[0]);
   }
 
@@ -175,14 +180,14 @@ class ProcessGroup final : public core::Communicator {
   }
 
   void barrier() override {
-    run("barrier", -1, [&] { return gloo_->barrier(); });
+    run("barrier", {}, [&](c10d::Backend& group) { return group.barrier(); });
   }
 
   [[nodiscard]] std::unique_ptr<Pending> start_sum(at::Tensor& tensor) override {
     check_contiguous(tensor);
     auto sum = std::make_unique<Running>(*this);
     sum->tensors = {tensor};
-    sum->start("sum", bytes_of(tensor), [&] { return gloo_->allreduce(sum->tensors); });
+    sum->start("sum", tensor, [&](c10d::Backend& group) { return group.allreduce(sum->tensors); });
     if (tensor.is_cpu()) {  // on a GPU the host does not hear of the end
       sum->time();
     }
@@ -196,8 +201,9 @@ class ProcessGroup final : public core::Communicator {
     }
     auto gathering = std::make_unique<Running>(*this);
     gathering->tensors = {tensor.view({-1}), all.view({-1})};
-    gathering->start("gathering", bytes_of(tensor),
-                     [&] { return gloo_->_allgather_base(gathering->tensors[1], gathering->tensors[0]); });
+    gathering->start("gathering", tensor, [&](c10d::Backend& group) {
+      return group._allgather_base(gathering->tensors[1], gathering->tensors[0]);
+    });
     return gathering;
   }
 
@@ -220,7 +226,12 @@ class ProcessGroup final : public core::Communicator {
   }
 
   void leave(const std::exception& error) override {
+    try {
+      whole_->device_->settle(kOnDevice);  // what the others need this rank for
+    } catch (const std::exception&) {      // they hear of the error that came first
+    }
     lifeline().leave(error);
+    whole_->device_->cut_off();
     whole_->gloo_->close();
     for (const auto& part : whole_->parts_) {
       if (part) {
@@ -228,6 +239,7 @@ class ProcessGroup final : public core::Communicator {
       }
     }
   }
+  void settle() override { whole_->device_->settle(); }
   void keep_record_in(const std::filesystem::path& folder) override { lifeline().keep_record_in(folder); }
   [[nodiscard]] std::string trouble() const override { return whole_->lifeline_->trouble(); }
 
@@ -236,9 +248,10 @@ class ProcessGroup final : public core::Communicator {
   struct Work {
     std::int64_t place = 0;  // in the record
     c10::intrusive_ptr<c10d::Work> torch;
+    bool on_device = false;
   };
 
-  // A collective that Gloo's threads make.
+  // A collective that Gloo's threads or a device make.
   class Running final : public Pending {
    public:
     explicit Running(ProcessGroup& group) : group_(group) {}
@@ -251,8 +264,8 @@ class ProcessGroup final : public core::Communicator {
       }
     }
     template <typename Start>
-    void start(std::string_view name, std::int64_t bytes, const Start& begin) {
-      work_ = group_.begin(name, bytes, begin);
+    void start(std::string_view name, const at::Tensor& tensor, const Start& begin) {
+      work_ = group_.begin(name, tensor, begin);
     }
     // After start().
     void time() {
@@ -261,7 +274,7 @@ class ProcessGroup final : public core::Communicator {
     void wait() override { group_.finish(std::exchange(work_, {})); }
     [[nodiscard]] double seconds() const override { return *ended_ > 0 ? *ended_ - began_ : -1; }
 
-    std::vector<at::Tensor> tensors;  // Gloo's threads use them
+    std::vector<at::Tensor> tensors;  // Gloo's threads or a device use them
 
    private:
     ProcessGroup& group_;
@@ -283,8 +296,8 @@ class ProcessGroup final : public core::Communicator {
     std::vector<at::Tensor> tensors{tensor.contiguous()};
     c10d::AllreduceOptions options;
     options.reduceOp = operation;
-    run(operation == c10d::ReduceOp::SUM ? "sum" : "maximum", bytes_of(tensor),
-        [&] { return gloo_->allreduce(tensors, options); });
+    run(operation == c10d::ReduceOp::SUM ? "sum" : "maximum", tensors[0],
+        [&](c10d::Backend& group) { return group.allreduce(tensors, options); });
     put_back(tensor, tensors[0]);
   }
 
@@ -297,7 +310,7 @@ class ProcessGroup final : public core::Communicator {
   std::vector<at::Tensor> gather(std::string_view name, const at::Tensor& tensor) {
     std::vector<at::Tensor> inputs{tensor.contiguous()};
     std::vector<std::vector<at::Tensor>> outputs{room_for_all(inputs[0], size())};
-    run(name, bytes_of(tensor), [&] { return gloo_->allgather(outputs, inputs); });
+    run(name, inputs[0], [&](c10d::Backend& group) { return group.allgather(outputs, inputs); });
     return outputs[0];
   }
 
@@ -326,12 +339,25 @@ class ProcessGroup final : public core::Communicator {
                        c10::toString(static_cast<at::ScalarType>(fields[1])));
   }
 
+  // On the GPUs of the ranks.
+  [[nodiscard]] DeviceGroup& device() {
+    if (!counts_) {
+      fail<Error>(kWhere, "a part of the ranks has no collectives on GPUs; give tensors on the host");
+    }
+    return *whole_->device_;
+  }
+
+  // Undefined tensor: without one.
   template <typename Start>
-  Work begin(std::string_view name, std::int64_t bytes, const Start& start) {
-    const std::int64_t place = lifeline().begin(name, bytes, counts_);
+  Work begin(std::string_view name, const at::Tensor& tensor, const Start& start) {
+    const std::int64_t place = lifeline().begin(name, tensor.defined() ? bytes_of(tensor) : -1, counts_);
     const device::BeyondCaps beyond;  // torch has counted the collective before it fails
+    const bool on_device = tensor.defined() && !tensor.is_cpu();
     try {
-      return {place, start()};
+      return {place, on_device ? device().start(start) : start(*gloo_), on_device};
+    } catch (const Error&) {
+      lifeline().end(place, /*failed=*/true);
+      throw;
     } catch (const std::exception& error) {
       lifeline().end(place, /*failed=*/true);
       lifeline().explain(core::first_line(error));
@@ -340,7 +366,9 @@ class ProcessGroup final : public core::Communicator {
 
   void finish(const Work& work) {
     try {
-      wait_without_sleep(*work.torch);
+      if (!work.on_device) {
+        wait_without_sleep(*work.torch);
+      }
       work.torch->wait();
     } catch (const std::exception& error) {
       lifeline().end(work.place, /*failed=*/true);
@@ -363,8 +391,8 @@ class ProcessGroup final : public core::Communicator {
   }
 
   template <typename Start>
-  void run(std::string_view name, std::int64_t bytes, const Start& start) {
-    finish(begin(name, bytes, start));
+  void run(std::string_view name, const at::Tensor& tensor, const Start& start) {
+    finish(begin(name, tensor, start));
   }
 
   const Place place_;
@@ -376,6 +404,7 @@ class ProcessGroup final : public core::Communicator {
   c10::intrusive_ptr<Gloo> gloo_;
   Messages messages_;
   std::vector<c10::intrusive_ptr<Gloo>> parts_;  // that this rank is in; null: alone
+  std::shared_ptr<DeviceGroup> device_;          // of all ranks
   std::unique_ptr<Lifeline> lifeline_;           // the last: it hears of the others
 };
 
@@ -389,11 +418,28 @@ void survive_closed_connections() {
 
 }  // namespace
 
+namespace {
+
+// What torch reads of the environment, unless people have set it. Once, before there are threads of a group.
+bool set_up_torch() {
+  // Its own record of collectives costs time in each of them, is not written by Gloo, and has a race where the groups
+  // of several threads begin (in the tests). After a timeout of NCCL it shall cut off the collectives, and not end the
+  // process; who is missing is said by Lifeline, and not by torch's threads, which could wait for the store for ever.
+  static constexpr std::array<std::pair<const char*, const char*>, 4> kSettings{
+      {{"TORCH_FR_BUFFER_SIZE", "0"},
+       {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "2"},
+       {"TORCH_NCCL_ENABLE_MONITORING", "0"},
+       {"TORCH_NCCL_DUMP_ON_TIMEOUT", "0"}}};
+  for (const auto& [name, value] : kSettings) {
+    ::setenv(name, value, /*overwrite=*/0);
+  }
+  return true;
+}
+
+}  // namespace
+
 std::shared_ptr<core::Communicator> join(const Place& place, const GroupOptions& options) {
-  // torch's own record of collectives costs time in each of them, is not written by Gloo, and has a race where the
-  // groups of several threads begin (in the tests).
-  static const int no_record = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
-  static_cast<void>(no_record);
+  [[maybe_unused]] static const bool once = set_up_torch();
   survive_closed_connections();
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) {  // it logs what it throws, with addresses of its code
     FLAGS_caffe2_log_level = kLogNothing;

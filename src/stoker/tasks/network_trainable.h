@@ -28,6 +28,8 @@ class NetworkTrainable : public Model {
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return network_->parameters(); }
   [[nodiscard]] const std::vector<core::NamedTensor>& buffers() const override { return network_->buffers(); }
   [[nodiscard]] core::TensorList norm_buffers() const override { return network_->norm_buffers(); }
+  [[nodiscard]] core::NormCount norms_by_batch() const override { return network_->norms_by_batch(); }
+  void synchronise_norms(core::NormExchange* ranks) override { network_->synchronise_norms(ranks); }
   [[nodiscard]] int segments() const override { return network_->segments(); }
   [[nodiscard]] std::string segment_name(int segment) const override { return network_->segment(segment).name; }
   [[nodiscard]] std::vector<std::string> inner_segments(int segment) const override {

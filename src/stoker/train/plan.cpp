@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kWhere = "train.plan";
 constexpr int kFormat = 2;
 // Added since the format: a plan without them ran with their defaults.
-constexpr std::array<std::string_view, 14> kNewer = {"microbatch_schedule",
+constexpr std::array<std::string_view, 16> kNewer = {"microbatch_schedule",
                                                      "memory_limit",
                                                      "recompute",
                                                      "freeze_norm",
@@ -30,6 +30,8 @@ constexpr std::array<std::string_view, 14> kNewer = {"microbatch_schedule",
                                                      "ranks",
                                                      "rank_timeout",
                                                      "shard",
+                                                     "rank_gradients",
+                                                     "sync_bn",
                                                      "pipeline",
                                                      "pipeline_cut"};
 

@@ -37,6 +37,7 @@ struct Plan {
   std::int64_t schedule_steps = 0;  // length of the schedule; 0: that of the run; later steps keep the last value
   double warmup = 0;                // below 1: share of all steps; else steps
   double lr_end = 0;                // cosine, linear: final value as a share of the peak
+  bool sync_bn = false;             // ranks: batch norms take the statistics of all ranks' samples
   double ema = 0;                   // decay; 0: off
   double clip = 0;                  // largest gradient norm; 0: off
   std::int64_t early_stop = 0;      // evaluations without improvement; 0: off
@@ -54,6 +55,7 @@ struct Plan {
   std::int64_t pipeline = 1;   // stages of the model, each on a rank of its own; neighbouring ranks are one pipeline
   std::string pipeline_cut;    // segments with which the second and later stages begin: "layer3,head"
   double rank_timeout = 600;   // seconds that a rank waits for another one
+  std::string rank_gradients = "fp32";  // dtype in which ranks sum gradients: "fp32", "bf16"
   std::string device;
   std::string precision;            // "fp32", "bf16", "fp16"
   bool half_weights = false;        // weights in precision's half type, norms in fp32; the optimizer keeps fp32 masters

@@ -60,6 +60,10 @@ Rows run_options() {
       {&Plan::freeze_norm, {"freeze_norm", B, Flag{}, always("off", "batch norm learns the statistics of the data"),
                             "with weights=: batch norm trains with the running statistics of the weights and keeps "
                             "them, so that small passes train as the whole batch does", {"freeze_bn", "norm_eval"}}},
+      {&Plan::sync_bn, {"sync_bn", B, Flag{}, always("off", "each rank's samples have their own statistics"),
+                        "with several ranks: batch norm takes its statistics from the samples that all of them have in a "
+                        "pass, for two messages per norm and pass",
+                        {"sync_batchnorm", "sync_batch_norm", "use_sync_bn"}}},
       {&Plan::epochs, {"epochs", B, Whole{1, 1'000'000}, depends("set by the recipe"), "passes over the training split",
                        {"num_epochs", "max_epochs"}}},
       {&Plan::steps, {"steps", B, Whole{0, kMany}, always("0", "epochs= decides"), "optimizer steps; overrides epochs",
@@ -160,6 +164,10 @@ Rows device_options() {
                              always("", "with pipeline=: by measured times and bytes of the segments"),
                              "segments with which the second and later stages begin",
                              {"split_points", "split_spec"}}},
+      {&Plan::rank_gradients, {"rank_gradients", P, Choice{{"fp32", "bf16"}}, always("fp32", "sums are those of one process"),
+                               "with several ranks: bf16 sums gradients in half the bytes; each is rounded to 8 bits, "
+                               "so weights differ from those of one process (docs/parallel.md)",
+                               {"bf16_compress", "gradient_compression", "comm_hook"}}},
       {&Plan::device, {"device", P, Text{"cpu, cuda, cuda:N or cuda:all", valid_device},
                        depends("cuda if there is one, else cpu"),
                        "where to train; cuda:all: on all GPUs of this machine, one rank for each", {"gpu", "gpus", "accelerator"}}},

@@ -26,6 +26,7 @@ enum Field : std::int64_t {
   kFailed,
   kLate,
   kStopped,
+  kWhole,
   kTimes,  // of RankClock
   kFields = kTimes + RankClock::kFields
 };
@@ -38,7 +39,7 @@ const double* header_of(const at::Tensor& messages, int rank) {
 
 }  // namespace
 
-RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages)
+RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages, bool bf16)
     : ranks_(ranks.split(0)),
       stages_(stages),
       sums_(stages != nullptr ? stages->replicas() : *ranks_),
@@ -49,20 +50,23 @@ RankExchange::RankExchange(core::Communicator& ranks, const core::Trainable& mod
   // Here, so that finish() needs no memory on a CPU: a rank that runs out of it there would leave the others waiting.
   const std::int64_t header = header_bytes(model);
   if (stages == nullptr) {
-    gradients_.emplace(*ranks_, model.parameters(), parallel::BucketSizes(), header);
+    gradients_.emplace(*ranks_, model.parameters(), parallel::BucketSizes(), header, bf16);
   } else {
     header_ = at::zeros({header}, at::kByte);
     pair_ = at::zeros({2}, at::kDouble);
     pairs_ = at::zeros({ranks_->size(), 2}, at::kDouble);
     stage_pairs_ = at::zeros({stages->count(), 2}, at::kDouble);
     if (sums_.size() > 1) {
-      gradients_.emplace(sums_, stages->own_parameters());
+      gradients_.emplace(sums_, stages->own_parameters(), parallel::BucketSizes(), 0, bf16);
       sums_messages_ = at::zeros({sums_.size(), gradients_->message().numel()}, at::kByte);
     }
   }
   messages_ = at::zeros({ranks_->size(), message().numel()}, at::kByte);
   losses_ = at::zeros({static_cast<std::int64_t>(terms_)}, at::kDouble);
   normalisers_ = at::zeros({sums_.size(), static_cast<std::int64_t>(terms_)}, at::kDouble);
+  if (!device_.is_cpu()) {
+    on_device_.emplace(*ranks_, device_, static_cast<std::int64_t>(terms_), counts_);
+  }
   check_same_model();
 }
 
@@ -166,7 +170,7 @@ void RankExchange::combine(double& norm, bool& infinite) {
 void RankExchange::start_statistics() {
   const at::NoGradGuard no_grad;
   for (Statistic& each : statistics_) {
-    each.sum.copy_(each.own);
+    whole_ ? each.sum.copy_(each.own) : each.sum.zero_();
     each.pending = sums_.start_sum(each.sum);
   }
   begun_ = true;
@@ -186,17 +190,20 @@ void RankExchange::write_header(const RankReport& report, const at::Tensor& loss
   fields[kFailed] = report.failed ? 1 : 0;
   fields[kLate] = wishes.late ? 1 : 0;
   fields[kStopped] = wishes.stopped ? 1 : 0;
+  fields[kWhole] = whole_ ? 1 : 0;
+  if (on_device_) {
+    on_device_->start(report.failed ? at::Tensor() : loss_parts);
+    return;
+  }
   double* next = std::fill_n(fields + kFields, terms_, 0.0) - terms_;
   if (!report.failed && loss_parts.defined()) {
-    const at::Tensor here = loss_parts.cpu();
-    std::copy_n(here.const_data_ptr<double>(), terms_, next);
+    std::copy_n(loss_parts.const_data_ptr<double>(), terms_, next);
   }
   next += terms_;
   for (const at::Tensor& each : counts_) {
     at::from_blob(next, each.sizes(), at::kDouble).copy_(each);
     next += each.numel();
   }
-  clock_.arrive(fields + kTimes);  // the losses came from the device: this rank has no work left in the step
 }
 
 bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndWishes& wishes) {
@@ -211,6 +218,7 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
     gradients_->start_rest(report.failed);
   }
   write_header(report, loss_parts, wishes);
+  clock_.arrive(reinterpret_cast<double*>(message().mutable_data_ptr<std::uint8_t>()) + kTimes);
   const auto pending = ranks_->start_exchange(message(), messages_);
   std::unique_ptr<core::Communicator::Pending> rest;  // a last bucket that rides
   if (sums_messages_.defined() && sums_messages_.numel() > 0) {
@@ -230,9 +238,12 @@ bool RankExchange::finish(const RankReport& report, at::Tensor& loss_parts, EndW
     gradients_->wait(stages_ != nullptr ? sums_messages_ : messages_);
   }
   clock_.end();
+  if (on_device_) {
+    on_device_->wait();
+  }
   const bool whole = read_headers(messages_, report.number, wishes);
   if (whole) {
-    loss_parts = losses_.to(device_);
+    loss_parts = on_device_ ? on_device_->losses() : losses_;
     average_statistics(messages_);
   }
   return whole;
@@ -244,8 +255,10 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
   std::fill_n(sums, terms_, 0.0);
   double least = std::numeric_limits<double>::infinity();
   bool failed = false;
+  wholes_ = 0;
   for (int rank = 0; rank < ranks_->size(); ++rank) {
     const double* const theirs = header_of(messages, rank);
+    wholes_ += theirs[kWhole] != 0 ? 1 : 0;
     if (static_cast<std::int64_t>(theirs[kNumber]) != number) {
       fail<Error>(kWhere, "rank {} takes step {}, but rank {} takes step {}; all ranks must take the same steps",
                   ranks_->rank(), number + 1, rank, static_cast<std::int64_t>(theirs[kNumber]) + 1);
@@ -266,14 +279,17 @@ bool RankExchange::read_headers(const at::Tensor& messages, std::int64_t number,
 
 // Each rank has seen other samples, but all must evaluate the same model. A stage keeps what others compute.
 void RankExchange::average_statistics(const at::Tensor& messages) {
-  for (std::size_t i = 0; i < statistics_.size(); ++i) {
+  for (std::size_t i = 0; i < statistics_.size() && wholes_ > 0; ++i) {
     Statistic& each = statistics_[i];
-    each.sum.div_(each.ranks);
     if (stages_ == nullptr) {
-      each.own.copy_(each.sum);
+      each.own.copy_(each.sum.div_(each.ranks.fill_(wholes_)));
     } else if (sums_.size() > 1) {
-      at::where_out(each.own, stages_->own_statistics()[i], each.sum, each.own);
+      at::where_out(each.own, stages_->own_statistics()[i], each.sum.div_(each.ranks), each.own);
     }
+  }
+  if (on_device_) {
+    on_device_->keep_counts();
+    return;
   }
   std::int64_t place = kFields + static_cast<std::int64_t>(terms_);
   for (at::Tensor& count : counts_) {

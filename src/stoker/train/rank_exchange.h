@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a run exchange in each step, always in this order, over connections of their own: before the passes
 // normalisers, unless they count samples; with backward, running statistics and gradients; after the passes a message
-// with losses, wishes, whether one ran out of memory, and the times of the rank. With pipelines, gradients and
-// statistics are exchanged among the ranks that have the same stage, and two small messages are added: how large the
-// passes are, and the norm.
-// Used by train::Step with several ranks; one thread.
+// with losses, wishes, whether one ran out of memory, and the times of the rank. On a GPU the losses go between the
+// devices. With pipelines, gradients and statistics are exchanged among the ranks that have the same stage, and two
+// small messages are added: how large the passes are, and the norm. Used by train::Step with several ranks; one thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,6 +18,7 @@
 #include "stoker/core/trainable.h"
 #include "stoker/parallel/gradient_buckets.h"
 #include "stoker/parallel/stages.h"
+#include "stoker/train/device_values.h"
 #include "stoker/train/rank_clock.h"
 
 namespace stoker::train {
@@ -38,9 +38,10 @@ struct RankReport {
 
 class RankExchange {
  public:
-  // A collective call. stages: null: each rank computes the whole model. All outlive it. Error if ranks have other
-  // models.
-  RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages = nullptr);
+  // A collective call. stages: null: each rank computes the whole model. bf16: gradients are summed in it. All outlive
+  // it. Error if ranks have other models.
+  RankExchange(core::Communicator& ranks, const core::Trainable& model, parallel::Stages* stages = nullptr,
+               bool bf16 = false);
   ~RankExchange();
   RankExchange(const RankExchange&) = delete;
   RankExchange& operator=(const RankExchange&) = delete;
@@ -51,6 +52,11 @@ class RankExchange {
   // Whether all ranks have said that their passes have this many samples. If not, the rank takes part without passes,
   // as if they had failed, and then takes those of limit().
   [[nodiscard]] bool agreed(std::int64_t limit) const { return limit_ == limit; }
+  // That of the last finish(); none before the first one.
+  [[nodiscard]] std::optional<std::int64_t> agreed_limit() const { return limit_; }
+  // Before the passes. whole: the running statistics of this rank count, also if it has no samples; of synchronised
+  // norms only those of ranks that have samples in each pass do.
+  void begin(bool whole) { whole_ = whole; }
   // With pipelines, before the passes: the smallest limit of all ranks, since stages compute the same passes.
   [[nodiscard]] std::int64_t agree(std::int64_t limit);
   // Before the last backward pass: its gradients are summed beside it.
@@ -93,6 +99,7 @@ class RankExchange {
   std::vector<at::Tensor> counts_;                      // among the running statistics
   at::Tensor header_;                                   // with stages: the message; else the buckets have it
   std::optional<parallel::GradientBuckets> gradients_;  // none: there is nobody to sum them with
+  std::optional<DeviceValues> on_device_;               // none: losses and counts lie in the message
   at::Tensor messages_;                                 // of all ranks, a row each
   at::Tensor sums_messages_;                            // with stages: of the buckets, of sums_
   at::Tensor pair_, pairs_, stage_pairs_;               // with stages: float64 [2], of this rank, all ranks, a pipeline
@@ -100,6 +107,8 @@ class RankExchange {
   at::Tensor normalisers_;                              // float64 [ranks, terms]
   RankClock clock_;
   bool begun_ = false;  // the exchange of this step
+  bool whole_ = true;   // this rank's running statistics count
+  int wholes_ = 0;      // ranks whose do
   std::optional<std::int64_t> limit_;
 };
 

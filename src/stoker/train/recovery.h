@@ -48,6 +48,9 @@ class Recovery final : public memory::BatchSplit, public core::Stateful {
   [[nodiscard]] std::int64_t passes(std::int64_t samples) const override { return microbatch_.passes(samples); }
   [[nodiscard]] std::int64_t limit() const override { return microbatch_.samples(); }
   void limit_to(std::int64_t samples) override { microbatch_.follow(samples); }
+  [[nodiscard]] std::int64_t passes_under(std::int64_t limit, std::int64_t samples) const override {
+    return microbatch_.passes_under(limit, samples);
+  }
   // Releases memory and halves the passes. OutOfMemory with what to do if they are as small as the model accepts.
   void ran_out(const std::exception& error, std::int64_t samples, bool after_passes) override;
 

@@ -48,6 +48,20 @@ void put_ranks(Plan& plan, const Options& options, const Facts& facts) {
   }
 }
 
+void check_sync_bn(const Plan& plan, const Options& options) {
+  if (!plan.sync_bn || plan.ranks == 1) {
+    return;
+  }
+  if (plan.recompute != "none" || options.is_auto("recompute")) {
+    fail<ConfigError>(kWhere,
+                      "sync_bn=on does not work with recompute=, which would exchange statistics twice; set "
+                      "recompute=none, or sync_bn=off");
+  }
+  if (plan.pipeline > 1) {
+    fail<ConfigError>(kWhere, "sync_bn=on does not work with pipeline={}; remove one of them", plan.pipeline);
+  }
+}
+
 void check_ranks(const Plan& plan) {
   if (replicas(plan) > plan.batch) {
     fail<ConfigError>(kWhere, "a batch of {} is too small for {} ranks; set batch={} or more", plan.batch,
@@ -196,6 +210,7 @@ Plan resolve(const Options& options, const Facts& facts) {
   check_pipeline(plan, options);
   choose_batch(plan, options, facts);
   check_ranks(plan);
+  check_sync_bn(plan, options);
   choose_tail(plan, options, facts);
   check_optimizer_in_backward(plan, options);
   if (plan.freeze > 0 && plan.weights.empty()) {

@@ -53,7 +53,10 @@ Step::Step(StepParts parts, StepOptions options)
     updates_ = std::make_unique<BackwardUpdates>(parts_.model.parameters(), parts_.optimizer, parts_.scaler);
   }
   if (parts_.ranks.size() > 1) {
-    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model, parts_.stages);
+    exchange_ = std::make_unique<RankExchange>(parts_.ranks, parts_.model, parts_.stages, options_.bf16_sums);
+  }
+  if (exchange_ && options_.sync_norms) {
+    synchronise_norms();
   }
   if (parts_.stages != nullptr) {
     parallel::Stages& stages = *parts_.stages;
@@ -68,6 +71,15 @@ Step::Step(StepParts parts, StepOptions options)
   for (const at::Tensor& buffer : norm_) {
     saved_norm_.push_back(buffer.clone());
   }
+}
+
+void Step::synchronise_norms() {
+  if (!recompute_.names().empty() || parts_.stages != nullptr) {
+    fail<ConfigError>("train.step",
+                      "sync_bn=on does not work with recompute=, which would exchange statistics twice, nor with "
+                      "pipeline=; remove them, or set sync_bn=off");
+  }
+  norms_ = std::make_unique<SyncedNorms>(parts_.ranks, parts_.model, device_);
 }
 
 Step::Step(core::Trainable& model, const optim::OptimizerOptions& optimizer, StepOptions options,
@@ -123,6 +135,17 @@ void Step::compute_whole(const core::Batch& batch, std::int64_t number, memory::
       split, size, [&] { look_at_gradients(); }, [&] { parts_.scaler.clear(); }, /*after_passes=*/true);
 }
 
+// With synchronised norms all ranks take as many passes as the one with the largest part, whatever they would take
+// alone; before they have agreed on a limit, none.
+std::int64_t Step::passes_of_ranks(const core::Batch& batch, const memory::BatchSplit& split) const {
+  if (!norms_) {
+    return std::max<std::int64_t>(1, split.passes(batch.size()));
+  }
+  const std::int64_t largest = (batch.global_size() + parts_.ranks.size() - 1) / parts_.ranks.size();
+  const std::optional<std::int64_t> limit = exchange_->agreed_limit();
+  return limit ? std::max<std::int64_t>(1, split.passes_under(*limit, largest)) : 0;
+}
+
 // A rank that runs out of memory joins the sums with zeros; then all compute the same batch again, in passes that are
 // as small as those of the rank with the smallest ones. A rank whose passes changed since the last step joins so, too.
 void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split) {
@@ -135,8 +158,16 @@ void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, mem
       split.limit_to(exchange_->agree(split.limit()));
     }
     bool failed = !stage_ && !exchange_->agreed(split.limit());
+    const std::int64_t passes = passes_of_ranks(batch, split);
+    exchange_->begin(/*whole=*/!norms_ || size >= passes);
+    if (norms_) {
+      norms_->begin(passes);
+    }
     if (!failed) {
-      failed = !compute_part(batch, number, normalisers, split);
+      failed = !compute_part(batch, number, normalisers, split, passes);
+    }
+    if (norms_) {
+      norms_->end();
     }
     agreed_ = own_wishes_ ? own_wishes_() : EndWishes{};
     whole = exchange_->finish({number, split.limit(), failed}, loss_parts_, agreed_);
@@ -152,10 +183,9 @@ void Step::compute_with_ranks(const core::Batch& batch, std::int64_t number, mem
 
 // Whether memory sufficed.
 bool Step::compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
-                        memory::BatchSplit& split) {
+                        memory::BatchSplit& split, std::int64_t passes) {
   const std::int64_t size = batch.size();
   try {
-    const std::int64_t passes = std::max<std::int64_t>(1, split.passes(size));
     if (stage_) {
       return compute_stage(batch, number, normalisers, passes);
     }
@@ -198,7 +228,12 @@ void Step::accumulate_gradients(const core::Batch& batch, std::int64_t number, c
   }
   for (std::int64_t pass = 0; pass < passes; ++pass) {  // balanced: sizes differ by at most one
     last_pass_ = pass + 1 == passes;
-    forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);
+    const std::int64_t first = pass * size / passes, end = (pass + 1) * size / passes;
+    if (first == end) {  // synchronised norms: this rank has fewer samples than passes
+      norms_->skip_pass();
+      continue;
+    }
+    forward_backward(batch.slice(first, end), number, normalisers);
   }
 }
 
@@ -256,7 +291,8 @@ void Step::forward_backward(const core::Batch& part, std::int64_t number, const 
   }
   RECORD_USER_SCOPE("step.backward");
   const core::PhaseScope phase(core::Phase::kBackward);
-  if (exchange_ && last_pass_) {
+  // GPUs take all collectives in one order, and a rank that failed has them after the norms of the last pass.
+  if (exchange_ && last_pass_ && (!norms_ || device_.is_cpu())) {
     exchange_->last_pass();
   }
   const at::Tensor scale = parts_.scaler.scaling() ? parts_.scaler.current_scale() : at::Tensor();

@@ -31,6 +31,7 @@
 #include "stoker/train/backward_updates.h"
 #include "stoker/train/pipeline_passes.h"
 #include "stoker/train/rank_exchange.h"
+#include "stoker/train/synced_norms.h"
 #include "stoker/train/verdict.h"
 
 namespace stoker::train {
@@ -43,6 +44,9 @@ struct StepOptions {
   // compute() updates each parameter inside backward and frees its gradient (train/backward_updates.h). It then needs
   // set_lr() before, and may leave a step half taken if it fails: see torn().
   bool optimizer_in_backward = false;
+  bool bf16_sums = false;  // ranks sum gradients in bf16 (parallel/gradient_buckets.h)
+  // The statistics of batch norms are those of the samples that all ranks have in a pass (ops/sync_batch_norm.h).
+  bool sync_norms = false;
 };
 
 // The objects that a step works on; ema may be null. All outlive the Step. The scaler holds the result of the single
@@ -60,7 +64,8 @@ struct StepParts {
 class Step final : public core::Stateful {
  public:
   // ConfigError if nothing requires a gradient, if options.recompute does not fit the model, for optimizer_in_backward
-  // with clipping, a scaler, several ranks or on a GPU, or for stages on a GPU.
+  // with clipping, a scaler, several ranks or on a GPU, for stages on a GPU, or for sync_norms with recompute, stages
+  // or without batch norms.
   Step(StepParts parts, StepOptions options);
   // The same with its own parts and without averages: for loops by hand. Gradients are scaled if autocast is kHalf.
   // Optimizer and scaler are saved and loaded with the step. ranks: null: one. Model and ranks outlive it.
@@ -110,9 +115,11 @@ class Step final : public core::Stateful {
   };
   Step(core::Trainable& model, std::unique_ptr<OwnParts> own, const StepOptions& options, core::Communicator* ranks);
   void compute_whole(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
+  void synchronise_norms();
+  [[nodiscard]] std::int64_t passes_of_ranks(const core::Batch& batch, const memory::BatchSplit& split) const;
   void compute_with_ranks(const core::Batch& batch, std::int64_t number, memory::BatchSplit& split);
   [[nodiscard]] bool compute_part(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
-                                  memory::BatchSplit& split);
+                                  memory::BatchSplit& split, std::int64_t passes);
   [[nodiscard]] bool compute_stage(const core::Batch& batch, std::int64_t number, const core::Normalisers& normalisers,
                                    std::int64_t passes);
   // The parts of compute() and commit() that a CUDA graph can hold if no segment draws random numbers: no number comes
@@ -138,6 +145,7 @@ class Step final : public core::Stateful {
   Verdict verdict_;
   std::unique_ptr<BackwardUpdates> updates_;   // null: the optimizer works in commit()
   std::unique_ptr<RankExchange> exchange_;     // null: there is one rank
+  std::unique_ptr<SyncedNorms> norms_;         // null: batch norms see the samples of one rank
   std::unique_ptr<PipelinePasses> stage_;      // null: this rank computes the whole model
   std::vector<at::Tensor> norm_, saved_norm_;  // norm buffers, and their values before compute()
   std::int64_t largest_pass_ = 0;              // samples

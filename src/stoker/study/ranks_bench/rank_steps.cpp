@@ -8,6 +8,7 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/fmt.h"
+#include "stoker/device/backend.h"
 #include "stoker/precision/grad_scaler.h"
 #include "stoker/study/paired.h"
 #include "stoker/study/ranks_bench/recording_rank.h"
@@ -31,10 +32,12 @@ std::vector<double> timed(core::Communicator& ranks, const Effort& effort, const
   if (agreed(ranks, effort.stop() ? 1 : 0) != 0) {
     return {};
   }
+  const device::Backend& backend = device::backend_for(effort.device);
   std::vector<double> seconds;
   Stopwatch watch;
   for (int i = 0; i < kWarm; ++i) {
     work();
+    backend.synchronize(effort.device);
     seconds.push_back(watch.restart());
   }
   const double once = std::max(1e-9, *std::ranges::min_element(seconds));
@@ -44,6 +47,7 @@ std::vector<double> timed(core::Communicator& ranks, const Effort& effort, const
   watch.restart();
   for (std::int64_t i = 0; i < calls; ++i) {
     work();
+    backend.synchronize(effort.device);
     seconds.push_back(watch.restart());
   }
   return seconds;
@@ -55,7 +59,7 @@ class Stepper {
   Stepper(StepCase& made, core::Communicator& ranks)
       : made_(made),
         optimizer_(optim::make_optimizer(made.optimizer, made.model->parameters())),
-        scaler_({}, at::kCPU),
+        scaler_({}, made.model->parameters().front().tensor.device()),
         step_({.model = *made.model, .optimizer = *optimizer_, .scaler = scaler_, .ranks = ranks}, {}) {}
 
   void take() {
@@ -77,7 +81,8 @@ std::vector<TimedSum> time_sums(core::Communicator& ranks, const Effort& effort)
   std::vector<TimedSum> sums;
   for (const std::int64_t bytes : kSumBytes) {
     effort.say(fmt::format("{} ranks: sums of {} bytes", ranks.size(), bytes));
-    at::Tensor values = at::zeros({bytes / static_cast<std::int64_t>(sizeof(float))}, at::kFloat);
+    at::Tensor values =
+        at::zeros({bytes / static_cast<std::int64_t>(sizeof(float))}, at::device(effort.device).dtype(at::kFloat));
     const std::vector<double> seconds = timed(ranks, effort, [&] {
       if (const auto sum = ranks.start_sum(values)) {
         sum->wait();

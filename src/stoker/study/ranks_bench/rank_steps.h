@@ -22,6 +22,7 @@ namespace stoker::study {
 inline constexpr std::int64_t kSumBytes[] = {8, 64, 512, 4 << 10, 32 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20};
 
 struct Effort {
+  c10::Device device = c10::kCPU;                     // of this rank: what is timed ends when it has nothing left to do
   double seconds = 1;                                 // of a measurement: a size of sums, or steps of a model
   std::function<bool()> stop = [] { return false; };  // asked on rank 0 between measurements
   std::function<void(const std::string&)> say = [](const std::string&) {};

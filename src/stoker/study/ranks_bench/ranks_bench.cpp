@@ -8,7 +8,9 @@
 
 #include "stoker/base/error.h"
 #include "stoker/core/communicator.h"
+#include "stoker/device/backend.h"
 #include "stoker/device/cpu_quota.h"
+#include "stoker/device/placement.h"
 #include "stoker/job/process.h"
 #include "stoker/parallel/place.h"
 #include "stoker/parallel/process_group.h"
@@ -25,15 +27,24 @@ constexpr std::string_view kWhere = "study.ranks";
 constexpr int kLeastAsMost = 4;  // without ranks=: the check of the forecast needs 1, 2 and 4
 constexpr int kMostForecast = 1024, kFirstForecast = 8;
 
-StepCase model_case(const RanksBenchOptions& options) {
-  BenchModel made = make_bench_model(options.model, {.batch = options.batch, .seed = 1});
+int gpus() {
+  const device::Backend* const backend = device::find_backend(c10::DeviceType::CUDA);
+  return backend != nullptr ? backend->device_count() : 0;
+}
+
+c10::Device device_for(const RanksBenchOptions& options, int rank_here) {
+  return device::choose_device(device::device_of_rank(options.device, rank_here, gpus())).device;
+}
+
+StepCase model_case(const RanksBenchOptions& options, c10::Device device) {
+  BenchModel made = make_bench_model(options.model, {.device = device, .batch = options.batch, .seed = 1});
   made.model->set_training(true);
   return {.model = std::move(made.model), .batch = std::move(made.batch), .optimizer = made.optimizer, .lr = 1e-6};
 }
 
-StepCase sleeping_case() {
-  return {.model = std::make_unique<SleepingModel>(),
-          .batch = SleepingModel::batch(),
+StepCase sleeping_case(c10::Device device) {
+  return {.model = std::make_unique<SleepingModel>(SleepingOptions{.device = device}),
+          .batch = SleepingModel::batch(device),
           .optimizer = {.name = "sgd"},
           .lr = 1};
 }
@@ -46,7 +57,7 @@ MeasuredRanks measure(core::Communicator& ranks, const RanksBenchOptions& option
     result.sums = time_sums(ranks, effort);
     result.exchange_s = time_exchange(ranks, effort);
   }
-  StepCase model = model_case(options), sleeping = sleeping_case();
+  StepCase model = model_case(options, effort.device), sleeping = sleeping_case(effort.device);
   effort.say(fmt::format("{} ranks: steps of {}", ranks.size(), options.model));
   result.step_s = time_steps(ranks, model, effort);
   effort.say(fmt::format("{} ranks: steps that sleep", ranks.size()));
@@ -77,7 +88,7 @@ MeasuredRanks measure_copies(int count, const RanksBenchOptions& options, const 
 void measure_alone(RanksBench& bench, const RanksBenchOptions& options, const Effort& effort) {
   core::SingleRank alone;
   bench.measured.push_back(measure(alone, options, effort));
-  StepCase model = model_case(options), sleeping = sleeping_case();
+  StepCase model = model_case(options, effort.device), sleeping = sleeping_case(effort.device);
   bench.batch = model.batch.size();
   bench.parameters = core::parameter_count(model.model->parameters());
   effort.say("1 rank: when its gradients are ready");
@@ -121,6 +132,7 @@ RanksBench bench_ranks(const RanksBenchOptions& options) {
   RanksBench bench;
   bench.model = options.model;
   bench.text = bench_model(options.model).text;
+  bench.device = options.device;
   bench.cores = device::cpu_quota().cores;
   bench.intra_op = options.intra_op;
   if (options.ranks == 1) {
@@ -128,15 +140,18 @@ RanksBench bench_ranks(const RanksBenchOptions& options) {
   }
   at::set_num_threads(options.intra_op);
   precision::apply({.deterministic = true});  // a plan's defaults on a CPU
-  Effort effort{.seconds = options.seconds, .stop = options.stop};
+  const auto place = parallel::place_of(parallel::process_environment());
+  Effort effort{
+      .device = device_for(options, place ? place->local_rank : 0), .seconds = options.seconds, .stop = options.stop};
   if (is_first_rank()) {
     effort.say = options.say;
   }
-  if (const auto place = parallel::place_of(parallel::process_environment())) {
+  if (place) {
     measure_started(bench, *place, options, effort);
   } else {
     measure_alone(bench, options, effort);
-    const int most = options.ranks > 0 ? options.ranks : std::max(kLeastAsMost, bench.cores);
+    const int all = effort.device.is_cpu() ? std::max(kLeastAsMost, bench.cores) : gpus();
+    const int most = options.ranks > 0 ? options.ranks : all;
     for (int ranks = 2; ranks <= most && !options.stop(); ranks *= 2) {
       add(bench, measure_copies(ranks, options, effort));
     }

@@ -15,13 +15,14 @@
 namespace stoker::study {
 
 struct RanksBenchOptions {
-  std::string model = "cnn";  // of the models of `stoker bench tips`
-  std::int64_t batch = 0;     // samples of each rank; 0: the model's own
-  int ranks = 0;              // the most to measure; 0: one per core, at least 4
-  int intra_op = 1;           // threads per operator of each rank
-  double seconds = 1;         // per measurement
-  double latency_s = 0;       // of the network to forecast for; 0: as measured
-  double bytes_per_s = 0;     // of that network; 0: as measured
+  std::string model = "cnn";   // of the models of `stoker bench tips`
+  std::string device = "cpu";  // "cpu"; "cuda": each rank has a GPU
+  std::int64_t batch = 0;      // samples of each rank; 0: the model's own
+  int ranks = 0;               // the most to measure; 0: one per core, at least 4, or one per GPU
+  int intra_op = 1;            // threads per operator of each rank
+  double seconds = 1;          // per measurement
+  double latency_s = 0;        // of the network to forecast for; 0: as measured
+  double bytes_per_s = 0;      // of that network; 0: as measured
   std::function<void(const std::string&)> say = [](const std::string&) {};
   std::function<bool()> stop = [] { return false; };
 };
@@ -39,6 +40,7 @@ struct RanksBench {
   std::string model, text;  // name, and kind and size
   std::int64_t parameters = 0;
   std::int64_t batch = 0;  // samples of each rank
+  std::string device;      // "cpu", "cuda"
   int cores = 0;           // that these processes may use
   int intra_op = 1;
   Course course, sleeping;              // a step of each model that sends nothing
@@ -50,7 +52,8 @@ struct RanksBench {
 };
 
 // The ranks of a starter (torchrun, Slurm, MPI) measure among themselves; without one, it starts copies of this program
-// with the same command line, as ranks=N does. ConfigError for an unknown model, or fewer than two ranks.
+// with the same command line, as ranks=N does. One GPU: only steps on one rank. ConfigError for an unknown model, or
+// fewer than two ranks; DeviceError without a GPU for "cuda".
 [[nodiscard]] RanksBench bench_ranks(const RanksBenchOptions& options);
 
 // Whether this process is the one that speaks to people: not a rank behind the first one.

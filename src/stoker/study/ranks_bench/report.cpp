@@ -139,9 +139,10 @@ Json to_json(const RanksBench& bench, const MeasuredRanks& each) {
 }  // namespace
 
 std::string ranks_bench_text(const RanksBench& bench) {
-  std::string text = fmt::format("{}: {}, {} parameters, {} samples per rank, {} per operator; {}\n\n", bench.model,
-                                 bench.text, thousands(bench.parameters), bench.batch,
-                                 counted(bench.intra_op, "thread"), counted(bench.cores, "core"));
+  std::string text =
+      fmt::format("{}: {}, {} parameters, {} samples per rank, {} per operator; {}{}\n\n", bench.model, bench.text,
+                  thousands(bench.parameters), bench.batch, counted(bench.intra_op, "thread"),
+                  counted(bench.cores, "core"), bench.device == "cuda" ? "; a GPU per rank" : "");
   if (bench.course.seconds <= 0 || bench.measured.empty() || bench.measured.front().step_s <= 0) {
     return text + "Stopped before anything was measured.\n";
   }
@@ -163,6 +164,7 @@ std::string ranks_bench_json(const RanksBench& bench) {
   return Json({{"model", bench.model},
                {"parameters", bench.parameters},
                {"batch_per_rank", bench.batch},
+               {"device", bench.device},
                {"cores", bench.cores},
                {"intra_op", bench.intra_op},
                {"link", bench.link ? to_json(*bench.link) : Json(nullptr)},

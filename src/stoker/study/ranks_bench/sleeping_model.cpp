@@ -14,14 +14,14 @@ SleepingModel::SleepingModel(const SleepingOptions& options) : options_(options)
   for (int segment = 0; segment < options_.segments; ++segment) {
     core::Parameter& each = parameters_.emplace_back();
     each.name = fmt::format("layer{}.weight", segment);
-    each.tensor = at::zeros({options_.values}, at::kFloat).requires_grad_();
+    each.tensor = at::zeros({options_.values}, at::device(options_.device).dtype(at::kFloat)).requires_grad_();
     each.segments = {segment};
   }
 }
 
-core::Batch SleepingModel::batch() {
+core::Batch SleepingModel::batch(c10::Device device) {
   core::Batch batch({}, std::vector<std::int64_t>{0});
-  batch.set("x", at::zeros({1}, at::kFloat));
+  batch.set("x", at::zeros({1}, at::device(device).dtype(at::kFloat)));
   return batch;
 }
 

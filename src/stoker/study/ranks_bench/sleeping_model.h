@@ -15,13 +15,14 @@ struct SleepingOptions {
   int segments = 8;
   std::int64_t values = std::int64_t{1} << 16;              // float32 of each segment's parameter: 256 KiB
   std::chrono::microseconds forward{1000}, backward{2000};  // of a segment
+  c10::Device device = c10::kCPU;
 };
 
 class SleepingModel final : public core::Trainable {
  public:
   explicit SleepingModel(const SleepingOptions& options = {});
   // One sample.
-  [[nodiscard]] static core::Batch batch();
+  [[nodiscard]] static core::Batch batch(c10::Device device = c10::kCPU);
 
   [[nodiscard]] const std::vector<core::Parameter>& parameters() const override { return parameters_; }
   [[nodiscard]] core::TensorList inputs(const core::Batch& batch) const override;
