@@ -31,8 +31,11 @@ std::vector<std::vector<PipelineTurn>> turns_of_all(int stages, int microbatches
 // message that it sends is taken.
 class Simulation {
  public:
-  Simulation(int stages, int microbatches, bool rendezvous)
-      : turns_(turns_of_all(stages, microbatches)), states_(turns_.size()), rendezvous_(rendezvous) {}
+  Simulation(int stages, int microbatches, bool rendezvous, double latency = 0)
+      : turns_(turns_of_all(stages, microbatches)),
+        states_(turns_.size()),
+        rendezvous_(rendezvous),
+        latency_(latency) {}
 
   // When the last turn ends, with passes of these lengths; empty: the stages wait for each other for ever.
   std::optional<double> run(double forward, double backward) {
@@ -74,7 +77,7 @@ class Simulation {
     state.clock += turn.backward ? backward : forward;
     ++state.next;
     if (turn.backward ? stage > 0 : stage + 1 < turns_.size()) {
-      mail_[{turn.backward ? stage - 1 : stage + 1, turn.backward, turn.microbatch}] = state.clock;
+      mail_[{turn.backward ? stage - 1 : stage + 1, turn.backward, turn.microbatch}] = state.clock + latency_;
       state.sending = rendezvous_;
     }
     return true;
@@ -83,6 +86,7 @@ class Simulation {
   std::vector<std::vector<PipelineTurn>> turns_;
   std::vector<State> states_;
   bool rendezvous_;
+  double latency_;                                             // of a message
   std::map<std::tuple<std::size_t, bool, int>, double> mail_;  // to a stage, for a turn: when
 };
 
@@ -106,10 +110,10 @@ TEST(PipelineSchedule, ComputesEachMicrobatchOnceInOrderWithFewInFlight) {
 
 TEST(PipelineSchedule, IsTheKnownOne) {
   std::string text;
-  for (const PipelineTurn& turn : one_forward_one_backward(1, 4, 4)) {
+  for (const PipelineTurn& turn : one_forward_one_backward(1, 4, 6)) {
     text += (turn.backward ? " b" : " f") + std::to_string(turn.microbatch);
   }
-  EXPECT_EQ(text, " f0 f1 f2 b0 f3 b1 b2 b3");
+  EXPECT_EQ(text, " f0 f1 f2 f3 f4 b0 f5 b1 b2 b3 b4 b5");
 }
 
 TEST(PipelineSchedule, NeverStopsAndWaitsAsLittleAsCanBe) {
@@ -120,6 +124,20 @@ TEST(PipelineSchedule, NeverStopsAndWaitsAsLittleAsCanBe) {
       ASSERT_TRUE(end) << stages << " stages, " << microbatches << " microbatches";
       const double work = microbatches * (kForward + kBackward);
       EXPECT_NEAR((*end - work) / *end, ideal_bubble(stages, microbatches), 1e-12);
+    }
+  }
+}
+
+// Only the way of the first microbatch to the last stage, and that of the last one back, take longer.
+TEST(PipelineSchedule, HidesMessagesBehindPasses) {
+  constexpr double kForward = 1, kBackward = 2;
+  for (int stages = 2; stages <= kMost; ++stages) {
+    const double latency = 0.49 * (kForward + kBackward);
+    for (int microbatches = 1; microbatches <= 3 * kMost; ++microbatches) {
+      const auto end = Simulation(stages, microbatches, false, latency).run(kForward, kBackward);
+      ASSERT_TRUE(end);
+      const double passes = (microbatches + stages - 1) * (kForward + kBackward);
+      EXPECT_NEAR(*end, passes + 2 * (stages - 1) * latency, 1e-9) << stages << " stages, " << microbatches;
     }
   }
 }

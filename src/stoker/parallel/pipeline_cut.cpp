@@ -9,6 +9,7 @@
 
 #include "stoker/base/bytes_text.h"
 #include "stoker/base/error.h"
+#include "stoker/parallel/pipeline_schedule.h"
 
 namespace stoker::parallel {
 namespace {
@@ -147,8 +148,6 @@ void check_count(const std::vector<SegmentLoad>& segments, const std::vector<Sha
 }
 
 }  // namespace
-
-int most_in_flight(int stage, int stages, int microbatches) { return std::min(microbatches, stages - stage); }
 
 PipelineStage stage_of(const std::vector<SegmentLoad>& segments, const PipelineLimits& limits, int stage, int first,
                        int last) {

@@ -28,7 +28,7 @@ struct SharedParameter {
 
 struct PipelineLimits {
   int stages = 1;
-  int microbatches = 1;         // of a step; a stage holds few of them at a time (most_in_flight)
+  int microbatches = 1;         // of a step; a stage holds few of them at a time
   std::int64_t bytes = 0;       // of a stage; 0: no limit
   double bytes_per_second = 0;  // between two stages; 0: moving takes no time
   double latency = 0;           // seconds of a message
@@ -40,9 +40,6 @@ struct PipelineStage {
   std::int64_t bytes = 0;
   bool operator==(const PipelineStage&) const = default;
 };
-
-// Microbatches that a stage has computed forward but not backward, at most, if forward and backward passes take turns.
-[[nodiscard]] int most_in_flight(int stage, int stages, int microbatches);
 
 // Time and bytes of one stage.
 [[nodiscard]] PipelineStage stage_of(const std::vector<SegmentLoad>& segments, const PipelineLimits& limits, int stage,

@@ -5,8 +5,10 @@
 
 namespace stoker::parallel {
 
+int most_in_flight(int stage, int stages, int microbatches) { return std::min(microbatches, 2 * (stages - stage) - 1); }
+
 std::vector<PipelineTurn> one_forward_one_backward(int stage, int stages, int microbatches) {
-  const int ahead = std::min(microbatches, stages - stage - 1);
+  const int ahead = most_in_flight(stage, stages, microbatches) - 1;
   std::vector<PipelineTurn> turns;
   int forward = 0;
   while (forward < ahead) {
