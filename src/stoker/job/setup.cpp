@@ -10,10 +10,12 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/base/version.h"
 #include "stoker/device/backend.h"
 #include "stoker/device/gpu_holders.h"
 #include "stoker/device/placement.h"
 #include "stoker/device/prefetcher.h"
+#include "stoker/device/process_facts.h"
 #include "stoker/job/build_model.h"
 #include "stoker/job/measured_choices.h"
 #include "stoker/job/opened_data.h"
@@ -237,7 +239,7 @@ void check_same(core::Communicator& ranks, const std::string& what, const std::s
   const std::string first = core::text_of_first_rank(ranks, mine);
   core::together(ranks, [&] {
     if (mine != first) {
-      fail<ConfigError>(kWhere, "{} {} here, but {} on rank 0; give all ranks the same command and data", what,
+      fail<ConfigError>(kWhere, "{} {} here, but {} on rank 0; give all ranks the same program, command and data", what,
                         mine.empty() ? "none" : printable(mine), first.empty() ? "none" : printable(first));
     }
   });
@@ -264,6 +266,7 @@ Setup set_up(const Request& request, const train::Plan* saved, const Say& say) {
     return setup;
   }
   core::Communicator& ranks = *request.ranks;
+  check_same(ranks, "the program is", fmt::format("Stoker {} with torch {}", kVersion, device::versions().torch));
   check_same(ranks, "the options are", options_text(request.options));
   std::optional<device::DeviceChoice> own;
   core::together(ranks, [&] { own = choose_own_device(request, saved); });
