@@ -29,7 +29,7 @@ PLANTS = [
     ("batch norm: eps doubled", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, momentum, 2 * kEps")),
     ("batch norm: statistics not updated", "models/layers.cpp", ("by_batch, momentum, kEps", "by_batch, 0, kEps")),
     ("batch norm: mean and variance swapped", "models/layers.cpp",
-     ("bias, running_mean, running_var,", "bias, running_var, running_mean,")),
+     ("at::batch_norm(x, weight, bias, running_mean, running_var,", "at::batch_norm(x, weight, bias, running_var, running_mean,")),
     ("layer norm: eps doubled", "models/layers.cpp", ("weight, bias, eps)", "weight, bias, 2 * eps)")),
     ("adamw: eps ten times too large", "optim/fused.cpp",
      ("group.weight_decay,\n                      o.eps,", "group.weight_decay,\n                      10 * o.eps,")),

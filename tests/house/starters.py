@@ -12,8 +12,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAUNCH = ROOT / "examples" / "launch"
 COMMANDS = {  # each of them has the page; in brackets: who runs it
     "ranks": "stoker train DATA ranks=2",  # launch_test
-    "pipeline": "stoker train DATA pipeline=2",  # ranks_test
-    "pipelines": "stoker train DATA pipeline=2 ranks=4",  # ranks_test
     "torchrun": "torchrun --no-python --nproc-per-node=2 stoker train DATA run=first",  # launch_test
     "torchrun nodes": "torchrun --no-python --nnodes=2 --nproc-per-node=2 --rdzv-backend=c10d --rdzv-endpoint=HOST:29500 "
                       "stoker train DATA",  # two_nodes_test
@@ -23,6 +21,8 @@ COMMANDS = {  # each of them has the page; in brackets: who runs it
     "srun nodes": "srun -N 2 -n 2 stoker train DATA",  # slurm_test
     "sbatch": "sbatch examples/launch/slurm.sbatch DATA run=first",  # slurm_test
     "mpirun": "mpirun -n 2 stoker train DATA",  # mpi_test
+    "pipeline": "stoker train DATA pipeline=2",  # ranks_test
+    "pipelines": "stoker train DATA pipeline=2 ranks=4",  # ranks_test
 }
 
 
