@@ -70,12 +70,12 @@ PLANTS = [
     ("chunked loss: gradient of the last piece only", "ops/linear_cross_entropy.cpp",
      ("sum.defined() && !wider", "sum.defined() && wider && !wider"), ("} else if (sum.defined()) {", "} else if (false) {")),
     ("accumulation: each microbatch by its own mean", "train/step.cpp",
-     ("forward_backward(batch.slice(pass * size / passes, (pass + 1) * size / passes), number, normalisers);",
-      "const core::Batch piece = batch.slice(pass * size / passes, (pass + 1) * size / passes);\n"
+     ("forward_backward(batch.slice(first, end), number, normalisers);",
+      "const core::Batch piece = batch.slice(first, end);\n"
       "forward_backward(piece, number, parts_.model.normalisers(piece) * passes);")),
     ("accumulation: sizes not balanced", "train/step.cpp",
-     ("batch.slice(pass * size / passes, (pass + 1) * size / passes)",
-      "batch.slice(pass * ((size - 1) / passes + 1), std::min((pass + 1) * ((size - 1) / passes + 1), size))")),
+     ("first = pass * size / passes, end = (pass + 1) * size / passes;",
+      "first = pass * ((size - 1) / passes + 1), end = std::min((pass + 1) * ((size - 1) / passes + 1), size);")),
     ("skipped step: optimizer steps", "train/step.cpp",
      ("step(parts_.scaler.found_inf(), divisor)", "step({}, divisor)")),
     ("skipped step: statistics stay", "train/step.cpp",
