@@ -206,7 +206,7 @@ TEST(MemoryWatch, ASumOfLossesKeepsItsGraph) {
     const at::Tensor loss = outputs.square().mean();
     total = total.defined() ? total + loss : loss;
   };
-  const auto found = run(folder, {.in_loss = add}, {"steps=500", "eval_every=1000"});
+  const auto found = run(folder, {.in_loss = add}, {"steps=4000", "eval_every=10000"});
   ASSERT_EQ(found.size(), 1);
   EXPECT_THAT(found[0], AllOf(HasSubstr(" grows by "), HasSubstr("of its graph"), HasSubstr("total_loss += loss")));
 }
@@ -224,8 +224,8 @@ TEST(MemoryWatch, ACacheOfBatchesIsFound) {
 TEST(MemoryWatch, AGrowingListOfEventsIsFound) {
   const TempFolder folder;
   std::vector<std::string> events;
-  const auto keep = [&](const core::Batch&) { events.emplace_back(64'000, 'x'); };
-  const auto found = run(folder, {.in_source = keep}, {"steps=500", "eval_every=1000"});
+  const auto keep = [&](const core::Batch&) { events.emplace_back(4000, 'x'); };
+  const auto found = run(folder, {.in_source = keep}, {"steps=4000", "eval_every=10000"});
   ASSERT_EQ(found.size(), 1);
   EXPECT_THAT(found[0], AllOf(HasSubstr("host memory outside tensors grows by"), HasSubstr("a list or a cache")));
 }

@@ -47,6 +47,7 @@ double seconds_of(const std::vector<SegmentLoad>& chain, const std::vector<Share
       state += at(i).state_bytes;
       kept += at(i).kept_bytes;
     }
+    kept += stage + 1 < limits.stages ? at(last - 1).output_bytes : 0;
     const auto moved = [&](int border) {
       return 2 * limits.latency +
              static_cast<double>(at(border - 1).output_bytes + at(border - 1).gradient_bytes) / limits.bytes_per_second;

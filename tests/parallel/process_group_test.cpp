@@ -26,6 +26,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::run_over_gloo;
 using testing::TempFolder;
 
@@ -331,6 +332,28 @@ TEST(ProcessGroup, NamesAMeetingPointThatCannotBe) {
   place.meeting.port = 1;
   EXPECT_THAT(refusal(place),
               AllOf(HasSubstr("no-such-host.invalid: the host of rank 0 is unknown"), HasSubstr("MASTER_ADDR")));
+}
+
+// Ranks that wait for its messages are not to blame.
+TEST(ProcessGroup, ARankThatSendsNothingIsNamedAfterTheTimeout) {
+  GroupOptions options;
+  options.timeout = std::chrono::seconds(4);
+  const auto errors = run_over_gloo(
+      3,
+      [](core::Communicator& ranks) {
+        at::Tensor tensor = at::zeros({4});
+        if (ranks.rank() == 1) {
+          std::this_thread::sleep_for(std::chrono::seconds(6));  // a rank that hangs for longer ends its process
+          ranks.barrier();                                       // too late
+        } else {
+          ranks.receive(tensor, 1);
+        }
+      },
+      options);
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(errors[static_cast<std::size_t>(rank)], HasSubstr("lost the others: rank 1 (")) << rank;
+    EXPECT_THAT(errors[static_cast<std::size_t>(rank)], Not(HasSubstr(fmt::format("rank {} (", 2 - rank))));
+  }
 }
 
 }  // namespace

@@ -39,8 +39,9 @@ class Job {
   // say: receives what was found (the first of facts() as soon as it is known), and the progress of long work.
   [[nodiscard]] static Job prepare(Request request, const Say& say);
   // The job of an existing run, with its plan, at its last checkpoint. changes: key=value of epochs, steps, time,
-  // eval_every, save_every, early_stop, schedule_steps, threads, ranks or rank_timeout, the values that a resume may
-  // change. If they make the learning rate jump, train() emits a Finding. ranks: as in Request.
+  // eval_every, save_every, early_stop, schedule_steps, threads, ranks, rank_timeout, pipeline or pipeline_cut, the
+  // values that a resume may change. If they make the learning rate jump, train() emits a Finding. ranks: as in
+  // Request.
   [[nodiscard]] static Job resume(const std::filesystem::path& run, const std::vector<std::string>& changes,
                                   const Say& say, std::shared_ptr<core::Communicator> ranks = nullptr);
   // prepare(), or resume() of the run that the request's starter has begun with the same command (Request::start): from

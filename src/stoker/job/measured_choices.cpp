@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "stoker/base/error.h"
 #include "stoker/base/fmt.h"
 #include "stoker/device/backend.h"
 #include "stoker/job/build_model.h"
@@ -136,6 +137,21 @@ void choose_speed_in_memory(Setup& setup, const Request& request, const train::F
   }
 }
 
+// An epoch is timed in one process, with the whole model.
+train::EpochTime time_in_memory(Setup& setup) {
+  try {
+    return time_epoch(setup);
+  } catch (const std::exception& error) {
+    if (setup.plan.pipeline == 1 || !memory::is_out_of_memory(error)) {
+      throw;
+    }
+    fail<ConfigError>("job.measure",
+                      "time= is measured in one process, which cannot hold what the stages of pipeline={} "
+                      "hold together; set epochs= or steps= too",
+                      setup.plan.pipeline);
+  }
+}
+
 }  // namespace
 
 void make_choices(Setup& setup, const Request& request, const train::Facts& facts, const train::Plan* saved,
@@ -163,7 +179,7 @@ void make_choices(Setup& setup, const Request& request, const train::Facts& fact
     return;
   }
   say("measuring how many epochs fit into time= ...");
-  train::EpochTime time = time_epoch(setup);
+  train::EpochTime time = time_in_memory(setup);
   if (request.options.find("model") == nullptr && setup.plan.weights.empty()) {
     const std::string narrow = setup.plan.model;
     time = take_wider(setup, request, facts, unmeasured, time, say);

@@ -70,7 +70,9 @@ Measured measure(const Setup& setup) {
 }
 
 std::vector<parallel::SegmentLoad> loads_of(const Setup& setup, const Measured& measured) {
-  const double scale = static_cast<double>(setup.plan.microbatch) / static_cast<double>(measured.samples);
+  const std::int64_t part = std::max<std::int64_t>(1, setup.plan.batch / train::replicas(setup.plan));
+  const double scale =
+      static_cast<double>(std::min(setup.plan.microbatch, part)) / static_cast<double>(measured.samples);
   const auto scaled = [&](std::int64_t bytes) { return static_cast<std::int64_t>(static_cast<double>(bytes) * scale); };
   std::vector<parallel::SegmentLoad> loads;
   for (const SegmentCost& each : measured.costs) {
@@ -112,8 +114,9 @@ bool fits(const Setup& setup) {
 PipelineCut choose_pipeline_cut(const Setup& setup, const Say& say) {
   const train::Plan& plan = setup.plan;
   const auto note = plan.notes.find("pipeline_cut");
-  const bool asked = note != plan.notes.end() && (note->second.origin == core::Origin::kConfig ||
-                                                  note->second.origin == core::Origin::kCommandLine);
+  const bool asked =
+      !plan.pipeline_cut.empty() && note != plan.notes.end() &&
+      (note->second.origin == core::Origin::kConfig || note->second.origin == core::Origin::kCommandLine);
   if (asked || fits(setup)) {
     (void)train::first_segments(plan, *setup.model);
     return {};
@@ -138,10 +141,11 @@ PipelineCut choose_pipeline_cut(const Setup& setup, const Say& say) {
     }
     times.push_back(fmt::format("{:.3g}", 1e3 * each.seconds));
   }
-  return {fmt::format("{}", fmt::join(names, ",")),
-          fmt::format("a pass of {} takes the stages about {} ms; with {} passes they wait for {:.0f} % of a step at least",
-                      counted(plan.microbatch, "sample"), fmt::join(times, ", "), limits.microbatches,
-                      100 * parallel::ideal_bubble(limits.stages, limits.microbatches))};
+  return {
+      fmt::format("{}", fmt::join(names, ",")),
+      fmt::format("a pass of {} takes the stages about {} ms; with {} passes they wait for {:.0f} % of a step at least",
+                  counted(plan.microbatch, "sample"), fmt::join(times, ", "), limits.microbatches,
+                  100 * parallel::ideal_bubble(limits.stages, limits.microbatches))};
 }
 
 }  // namespace stoker::job

@@ -56,7 +56,9 @@ Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
   const train::Plan plan = repeats ? read_plan(request.plan_file) : train::Plan();
   const train::Options::Given* const stages = request.options.find("pipeline");
   const int gpus = request.options.text_or("device", "") == kAllGpus ? gpus_here() : 0;
-  const std::int64_t planned = stages != nullptr ? std::stoll(stages->value) : gpus > 0 ? gpus : plan.ranks;
+  const std::int64_t planned = stages != nullptr && std::stoll(stages->value) > 1 ? std::stoll(stages->value)
+                               : gpus > 0                                         ? gpus
+                                                                                  : plan.ranks;
   join(given != nullptr ? std::stoll(given->value) : 0, planned,
        timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout, gpus);
   request.ranks = state_->communicator;

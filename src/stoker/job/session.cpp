@@ -157,7 +157,7 @@ void Session::share_weights() {
 
 void Session::collect() {
   share_weights();
-  if (stages_) {
+  if (stages_ && setup_.ranks->rank() < stages_->count()) {  // other pipelines have the same
     core::State own;
     optimizer_->save_state(own);
     collected_ = stages_->collect(std::move(own));

@@ -161,7 +161,10 @@ void put_own_ranks(Setup& setup, const Request& request) {
                   : request.ranks_reason.empty() ? "as many as continue the run"
                                                  : request.ranks_reason);
   }
-  train::check_stages(setup.plan.pipeline, ranks);
+  if (setup.plan.pipeline == 1) {
+    setup.plan.pipeline_cut.clear();  // of stages that there were before
+  }
+  train::check_pipeline(setup.plan, {});
   if (ranks > 1) {
     setup.plan.device = setup.device.str();
   }

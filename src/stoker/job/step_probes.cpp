@@ -72,7 +72,7 @@ StepProbes::StepProbes(const Setup& setup, bool whole_batches)
       batch_(*setup.training_source({})->next()) {
   const device::Backend& backend = device::backend_for(setup_.device);
   const HeldBytes run = held_by_run(setup_);
-  later_ = run.optimizer + run.averages;
+  later_ = run.optimizer / setup_.plan.pipeline + run.averages;  // a stage has about its share
   const device::MemoryFigures now = backend.memory(setup_.device);
   held_ = now.allocated < 0 ? -1 : now.allocated + later_;
   limit_ = now.free < 0 || now.allocated < 0 ? -1 : std::max<std::int64_t>(0, now.free - later_);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes forward and backward of the run's own model on the run's first batch, with a given number of samples per
 // pass, and says how much memory and time that takes. Weights, statistics, generators and the memory limit are the same
-// afterwards; the optimizer's state is counted, not made. Used by job::choose_passes() and choose_recomputation(). One
-// thread.
+// afterwards; the optimizer's state is counted, not made. Used by job::choose_passes(), choose_recomputation() and
+// choose_pipeline_cut(). One thread.
 #pragma once
 
 #include <cstdint>

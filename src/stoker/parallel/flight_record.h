@@ -28,7 +28,7 @@ class FlightRecord {
  public:
   static constexpr std::size_t kKept = 100;
 
-  explicit FlightRecord(std::function<double()> clock = now_s) : clock_(std::move(clock)) {}
+  explicit FlightRecord(std::function<double()> clock = now_s) : clock_(std::move(clock)), changed_(clock_()) {}
 
   // A collective begins; operation: a literal, "sum". counts: all ranks take part, so it has a number. Returns its
   // place for end().
@@ -57,7 +57,7 @@ class FlightRecord {
   std::array<Entry, kKept> entries_;
   std::int64_t begun_ = 0, running_ = 0;
   std::int64_t next_ = 0;  // of all ranks
-  double changed_ = 0;     // when one began or ended
+  double changed_;         // when one began or ended; at first: when the record did
 };
 
 }  // namespace stoker::parallel

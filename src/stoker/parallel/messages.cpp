@@ -49,8 +49,8 @@ StartedMessage Messages::start_receive(const at::Tensor& tensor, int from) {
   return {gloo_.recv(tensors, from, next_tag(received_[static_cast<std::size_t>(from)])), tensor};
 }
 
-Message::Message(StartedMessage message, std::function<void(const std::exception&)> explain)
-    : message_(std::move(message)), explain_(std::move(explain)) {}
+Message::Message(StartedMessage message, std::chrono::milliseconds timeout, Around around)
+    : message_(std::move(message)), timeout_(timeout), around_(std::move(around)) {}
 
 Message::~Message() {
   if (message_.work) {
@@ -59,11 +59,13 @@ Message::~Message() {
 }
 
 void Message::wait() {
-  const StartedMessage message = std::exchange(message_, {});
+  StartedMessage message = std::exchange(message_, {});
   try {
-    message.work->wait();
-  } catch (const std::exception& error) {
-    explain_(error);
+    // Without a timeout of its own it would take the one of the connections, which is that of the meeting.
+    around_(static_cast<std::int64_t>(message.tensor.nbytes()), [&] { message.work->wait(timeout_); });
+  } catch (...) {
+    abandon(std::move(message));
+    throw;
   }
 }
 

@@ -5,7 +5,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/intrusive_ptr.h>
 
-#include <exception>
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -41,8 +42,9 @@ class Messages {
 
 class Message final : public core::Communicator::Pending {
  public:
-  // explain: throws what an error of torch means.
-  Message(StartedMessage message, std::function<void(const std::exception&)> explain);
+  // timeout: of wait(). around: runs the wait; throws what an error of torch means.
+  using Around = std::function<void(std::int64_t bytes, const std::function<void()>& wait)>;
+  Message(StartedMessage message, std::chrono::milliseconds timeout, Around around);
   // Does not wait: after an error, the other side may never come. Until it does, the message stays.
   ~Message() override;
   Message(const Message&) = delete;
@@ -51,7 +53,8 @@ class Message final : public core::Communicator::Pending {
 
  private:
   StartedMessage message_;
-  std::function<void(const std::exception&)> explain_;
+  std::chrono::milliseconds timeout_;
+  Around around_;
 };
 
 }  // namespace stoker::parallel

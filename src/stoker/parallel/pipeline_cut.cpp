@@ -159,6 +159,9 @@ PipelineStage stage_of(const std::vector<SegmentLoad>& segments, const PipelineL
     found.bytes += load.state_bytes;
     kept += load.kept_bytes;
   }
+  if (last > 0 && last < std::ssize(segments)) {  // what was sent stays until its gradient comes
+    kept += segments[static_cast<std::size_t>(last) - 1].output_bytes;
+  }
   found.bytes += most_in_flight(stage, limits.stages, limits.microbatches) * kept;
   for (const int border : {first, last}) {
     if (border > 0 && border < std::ssize(segments)) {

@@ -381,12 +381,18 @@ class ProcessGroup final : public core::Communicator {
   template <typename Start>
   std::unique_ptr<Pending> message(const Start& start) {
     lifeline().check();
-    const auto explain = [this](const std::exception& error) { lifeline().explain(core::first_line(error)); };
     try {
-      return std::make_unique<Message>(start(), explain);
+      return std::make_unique<Message>(start(), options_.timeout, [this](std::int64_t bytes, const auto& wait) {
+        const std::int64_t place = lifeline().begin("message", bytes, /*counts=*/false);
+        try {
+          wait();
+        } catch (const std::exception& error) {  // its end is not recorded: this rank is one that waits
+          lifeline().explain(core::first_line(error));
+        }
+        lifeline().end(place);
+      });
     } catch (const std::exception& error) {
-      explain(error);
-      throw;  // not reached
+      lifeline().explain(core::first_line(error));
     }
   }
 

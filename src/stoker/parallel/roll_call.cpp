@@ -43,9 +43,13 @@ std::string who_is_behind(const std::vector<Member>& members, const std::vector<
   std::vector<std::string> behind;
   for (std::size_t rank = 0; rank < answers.size(); ++rank) {
     const Standing& standing = *answers[rank];
-    if (!standing.waits && (standing.newest < most->newest || least->newest == most->newest)) {
-      behind.push_back(fmt::format("{} has not joined collective {} ({}) for {:.0f} s: it is busy elsewhere",
-                                   name_of(rank, members[rank]), most->newest, most->operation, standing.seconds));
+    const std::string name = name_of(rank, members[rank]);
+    if (!standing.waits && standing.newest < most->newest) {
+      behind.push_back(fmt::format("{} has not joined collective {} ({}) for {:.0f} s: it is busy elsewhere", name,
+                                   most->newest, most->operation, standing.seconds));
+    } else if (!standing.waits && least->newest == most->newest) {
+      behind.push_back(
+          fmt::format("{} has exchanged nothing for {:.0f} s: it is busy elsewhere", name, standing.seconds));
     }
   }
   return behind.empty() ? who_differs(members, answers) : list(behind);

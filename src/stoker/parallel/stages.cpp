@@ -14,6 +14,7 @@
 
 #include "stoker/base/error.h"
 #include "stoker/base/file.h"
+#include "stoker/device/host_allocator.h"
 #include "stoker/parallel/tensor_pack.h"
 
 namespace stoker::parallel {
@@ -169,6 +170,7 @@ void Stages::broadcast(const core::TensorList& tensors, int stage) {
 }
 
 core::State Stages::collect(core::State own) {
+  const device::BeyondCaps beyond;  // whoever saves must have room for a moment
   std::string names;
   core::TensorList tensors;
   for (const auto& [name, tensor] : own.tensors) {

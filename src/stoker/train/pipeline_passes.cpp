@@ -127,7 +127,19 @@ void PipelinePasses::insist(const Work& work) {
   } catch (const std::exception& error) {
     memory::rethrow_unless_out_of_memory(error);
     drop_values(std::current_exception());
+    insist_without_values(work);
+  }
+}
+
+// Memory that is too short even for a message ends this rank, as the others wait for it: an error of another type, so
+// that nobody computes the batch again.
+template <typename Work>
+void PipelinePasses::insist_without_values(const Work& work) {
+  try {
     work();
+  } catch (const std::exception& error) {
+    memory::rethrow_unless_out_of_memory(error);
+    fail<Error>("train.pipeline", "no memory for the messages of a stage: {}", memory::out_of_memory_reason(error));
   }
 }
 

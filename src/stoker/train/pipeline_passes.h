@@ -72,6 +72,8 @@ class PipelinePasses {
   // Runs what exchanges messages; again without the values if memory runs out.
   template <typename Work>
   void insist(const Work& work);
+  template <typename Work>
+  void insist_without_values(const Work& work);
   void drop_values(std::exception_ptr error);
 
   core::Trainable& model_;

@@ -158,7 +158,7 @@ Rows device_options() {
                       {"zero", "zero_stage", "fsdp", "sharded"}}},
       {&Plan::pipeline, {"pipeline", P, Whole{1, 1 << 10}, always("1", "each rank computes the whole model"),
                          "stages of the model, each on a rank of its own, which pass the microbatches of a batch on to each "
-                         "other; ranks is by default as many, else a multiple of them",
+                         "other; a new run has by default as many ranks, else it is a multiple of them",
                          {"pipeline_parallel", "pp", "pipeline_parallel_size"}}},
       {&Plan::pipeline_cut, {"pipeline_cut", P, Text{"names of segments, such as layer3,head", is_pipeline_cut},
                              always("", "with pipeline=: by measured times and bytes of the segments"),

@@ -170,6 +170,9 @@ void RankExchange::combine(double& norm, bool& infinite) {
 void RankExchange::start_statistics() {
   const at::NoGradGuard no_grad;
   for (Statistic& each : statistics_) {
+    if (sums_.size() == 1) {  // one pipeline: each statistic is that of one rank
+      break;
+    }
     whole_ ? each.sum.copy_(each.own) : each.sum.zero_();
     each.pending = sums_.start_sum(each.sum);
   }

@@ -21,6 +21,9 @@ core::NormCount counted(const core::Trainable& model) {
 SyncedNorms::SyncedNorms(core::Communicator& ranks, core::Trainable& model, at::Device device)
     : model_(model), ranks_(ranks.split(0)), exchange_(*ranks_, counted(model), device) {}
 
+// A pass may have failed before end().
+SyncedNorms::~SyncedNorms() { model_.synchronise_norms(nullptr); }
+
 void SyncedNorms::begin(std::int64_t passes) {
   exchange_.begin(passes);
   model_.synchronise_norms(&exchange_);

@@ -17,6 +17,10 @@ class SyncedNorms {
   // synchronised.
   SyncedNorms(core::Communicator& ranks, core::Trainable& model, at::Device device);
 
+  ~SyncedNorms();
+  SyncedNorms(const SyncedNorms&) = delete;
+  SyncedNorms& operator=(const SyncedNorms&) = delete;
+
   // The passes of a step begin: as many on all ranks.
   void begin(std::int64_t passes);
   // A pass of which this rank has no samples.
