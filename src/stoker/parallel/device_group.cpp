@@ -50,17 +50,22 @@ DeviceGroup::DeviceGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int ra
                          DeviceGroupMaker* make)
     : store_(std::move(store)), rank_(rank), ranks_(ranks), timeout_(timeout), make_(make) {}
 
-DeviceGroup::~DeviceGroup() {
-  if (!group_ || cut_off_) {
+DeviceGroup::~DeviceGroup() { end(); }
+
+void DeviceGroup::end() noexcept {
+  if (!group() || cut_off_) {
     return;
   }
   if (busy()) {
     cut_off();
     return;
   }
+  std::unique_lock lock(mutex_);
   newest_.reset();
+  auto group = std::exchange(group_, nullptr);
+  lock.unlock();
   try {
-    end_in_time(std::exchange(group_, nullptr));
+    end_in_time(std::move(group));
   } catch (const std::exception&) {  // no thread for it
   }
 }

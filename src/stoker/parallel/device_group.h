@@ -35,7 +35,7 @@ class DeviceGroup {
   // store: of all ranks. make: makes the group; null: that of libstoker_cuda.
   DeviceGroup(c10::intrusive_ptr<c10d::Store> store, int rank, int ranks, std::chrono::milliseconds timeout,
               DeviceGroupMaker* make = nullptr);
-  // Ends the group; after a failure without the other ranks.
+  // end().
   ~DeviceGroup();
   DeviceGroup(const DeviceGroup&) = delete;
   DeviceGroup& operator=(const DeviceGroup&) = delete;
@@ -45,6 +45,8 @@ class DeviceGroup {
   [[nodiscard]] c10::intrusive_ptr<c10d::Work> start(const Start& begin);
   // Whether a collective that was started is not done.
   [[nodiscard]] bool busy() const;
+  // Ends the group; after a failure without the other ranks. Nothing may be started afterwards.
+  void end() noexcept;
   // Ends all that runs, with any result.
   void cut_off() noexcept;
   // Returns when all that was started is done. RankError if it was cut off, or is not done after so long.

@@ -133,6 +133,12 @@ void Lifeline::Watch::run() {
   }
   ended_ = true;
   changed_.notify_all();
+  while (options_.device && !stopped_) {  // without the store: what waits on a device must still end
+    changed_.wait_for(lock, kPeriod, [&] { return stopped_; });
+    lock.unlock();
+    watch_device();
+    lock.lock();
+  }
 }
 
 void Lifeline::Watch::stop() {

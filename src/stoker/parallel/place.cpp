@@ -139,8 +139,8 @@ Place of_torchrun(const Environment& environment) {
     const char* const agent = environment("TORCHELASTIC_USE_AGENT_STORE");
     const bool agents_store = agent != nullptr && std::string_view(agent) == "True";
     place.meeting.serves = place.meeting.serves && !agents_store;
-    // The store of an agent outlives its ranks, so each start has keys of its own. Agents that joined later have counted
-    // fewer restarts, but those have no store in common.
+    // The store of an agent outlives its ranks, so each start has keys of its own. Agents that joined later have
+    // counted fewer restarts, but those have no store in common.
     place.meeting.prefix = agents_store ? fmt::format("{}/{}", id, place.restarts) : id;
   }
   return place;

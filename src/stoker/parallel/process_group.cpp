@@ -153,6 +153,16 @@ class ProcessGroup final : public core::Communicator {
         gloo_(meet_part(whole.place_, *whole.store_, options_, prefix, members)),
         messages_(*gloo_, place_.ranks) {}
 
+  // The thread of the lifeline may live for a moment longer, and must not be the one that ends NCCL.
+  ~ProcessGroup() override {
+    if (device_) {
+      lifeline_.reset();
+      device_->end();
+    }
+  }
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
   [[nodiscard]] int rank() const override { return place_.rank; }
   [[nodiscard]] int size() const override { return place_.ranks; }
   [[nodiscard]] int size_here() const override { return place_.local_ranks; }
