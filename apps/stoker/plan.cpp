@@ -23,7 +23,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->callback([words, &exit_code] {
     job::Request request = request_of(*words);
     job::start_process();
-    const job::Ranks ranks(request);
+    const job::Ranks ranks(request, to_stderr());
     const job::Job job = job::Job::prepare(request, say_unless(true));
     const std::string places = job.places();
     exit_code = kDone;

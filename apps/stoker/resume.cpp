@@ -22,7 +22,7 @@ void add_resume(CLI::App& app, int& exit_code) {
     end_on_signal("stopped before the run continued; it can still be resumed", kStopped);
     job::check_given_once(words->assignments);
     job::start_process();
-    const job::Ranks ranks(words->path, words->assignments);
+    const job::Ranks ranks(words->path, words->assignments, to_stderr());
     take_part(*words, ranks);
     exit_code = run_job(
         job::Job::resume(words->path, words->assignments, say_unless(words->silent()), ranks.communicator()), *words,

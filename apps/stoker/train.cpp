@@ -23,7 +23,7 @@ void add_train(CLI::App& app, int& exit_code) {
     end_on_signal("stopped before the first step; nothing was changed", /*code=*/130);
     job::Request request = request_of(*words);
     job::start_process();
-    const job::Ranks ranks(request);
+    const job::Ranks ranks(request, to_stderr());
     take_part(*words, ranks);
     job::Job job = job::Job::prepare_or_resume(request, say_unless(words->silent()));
     const bool is_new = job.run_path().empty();

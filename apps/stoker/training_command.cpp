@@ -156,6 +156,10 @@ job::Say say_unless(bool silent) {
   };
 }
 
+job::Say to_stderr() {
+  return [](const std::string& text) { fmt::print(stderr, "stoker: {}\n", printable(text)); };
+}
+
 void take_part(TrainingWords& words, const job::Ranks& ranks) {
   words.other_rank = !ranks.first();
   words.stopped = ranks.started_again() ? kDone : kStopped;

@@ -33,6 +33,8 @@ void add_silence(CLI::App& command, TrainingWords& words);
 [[nodiscard]] job::Say say_unless(bool silent);
 
 // This process's part: which rank speaks, and how a stop ends. A starter that starts all ranks again unless they exit
+// For remarks beside the output.
+[[nodiscard]] job::Say to_stderr();
 // with code 0 must not do so after a stop.
 void take_part(TrainingWords& words, const job::Ranks& ranks);
 

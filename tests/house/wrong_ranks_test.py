@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong use of several ranks, started by their variables as on two nodes: each rank ends at once, and says why."""
+import pathlib
+import re
 import socket
 import subprocess
 import time
 import unittest
 
-from ranks_test import ENVIRONMENT, Ranks
+from ranks_test import ENVIRONMENT, Ranks, STOKER
 
 
 class WrongRanks(Ranks):
@@ -15,9 +17,9 @@ class WrongRanks(Ranks):
             taken.bind(("127.0.0.1", 0))
             self.port = taken.getsockname()[1]
 
-    def start_rank(self, rank, ranks, *more, data="t.csv", **variables):
+    def start_rank(self, rank, ranks, *more, data="t.csv", program=STOKER, **variables):
         words = self.words("run", "steps=400", *more, "--quiet")
-        words[2] = data
+        words[0], words[2] = program, data
         place = {"RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(self.port)}
         child = subprocess.Popen(words, cwd=self.folder, env={**ENVIRONMENT, **place, **variables}, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -59,6 +61,17 @@ class WrongRanks(Ranks):
 
     def test_other_options(self):
         self.assert_end([self.start_rank(0, 2), self.start_rank(1, 2, "lr=0.5")], 2, "rank 1 failed", "lr=0.5")
+
+    def test_another_version(self):
+        """A copy of the program whose bytes say so."""
+        number = re.search(rb"\d+\.\d+\.\d+", subprocess.run([STOKER, "--version"], capture_output=True).stdout).group()
+        program = pathlib.Path(STOKER).read_bytes()
+        self.assertIn(number, program)
+        other = self.folder / "stoker-9"
+        other.write_bytes(program.replace(number, b"9" + number[1:]))
+        other.chmod(0o755)
+        self.assert_end([self.start_rank(0, 2), self.start_rank(1, 2, program=str(other))], 2, "rank 1 failed",
+                        "the program is Stoker 9")
 
     def test_other_rows(self):
         rows = (self.folder / "t.csv").read_text().splitlines(keepends=True)

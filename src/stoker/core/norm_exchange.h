@@ -24,7 +24,7 @@ class NormExchange {
   // ranks outlive it; their collectives are only those of this object, or of an equal order on all ranks.
   NormExchange(Communicator& ranks, NormCount norms, at::Device device);
 
-  // A step of so many passes begins, on all ranks.
+  // A step begins, on all ranks with this number of passes.
   void begin(std::int64_t passes);
   // values: float64 1-dim, at most 1 + 2 channels. Returns those of all ranks, a row each, until the next call. Error
   // if a pass has more norms than announced.

@@ -17,7 +17,7 @@ struct PipelineCut {
   std::string reason;  // empty: the plan has a cut that fits
 };
 
-// ConfigError if the model cannot be cut into so many stages, or if a stage does not fit memory_limit=.
+// ConfigError if the model has fewer parts than pipeline= asks for, or if a stage does not fit memory_limit=.
 [[nodiscard]] PipelineCut choose_pipeline_cut(const Setup& setup, const Say& say);
 
 }  // namespace stoker::job

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/job/rank_devices.h"
 
-#include <ATen/ops/zeros.h>
-
-#include <algorithm>
 #include <sstream>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "stoker/base/error.h"
@@ -14,9 +11,6 @@
 
 namespace stoker::job {
 namespace {
-
-// What a word is where it is unknown, so that there are always three.
-constexpr std::string_view kNone = "-";
 
 RankDevice own_device(c10::Device device) {
   const std::string bus_id = device.is_cpu() ? "" : device::backend_for(device).bus_id(device);
@@ -40,19 +34,15 @@ void check_devices(std::span<const RankDevice> devices) {
 }
 
 void check_devices_of_ranks(core::Communicator& ranks, c10::Device device) {
-  constexpr std::size_t kBytes = 256;
   const RankDevice own = own_device(device);
-  const auto word = [](const std::string& text) { return text.empty() ? std::string(kNone) : text; };
-  const std::string text =
-      fmt::format("{} {} {}", word(own.bus_id), word(own.machine), word(own.host)).substr(0, kBytes - 1);
-  const at::Tensor mine = at::zeros({kBytes}, at::kByte);
-  std::ranges::copy(text, mine.mutable_data_ptr<std::uint8_t>());
   std::vector<RankDevice> devices;
-  for (const at::Tensor& each : ranks.exchange(mine)) {
+  for (const std::string& text :
+       core::texts_of_ranks(ranks, fmt::format("{}\n{}\n{}", own.bus_id, own.machine, own.host))) {
+    std::istringstream lines(text);
     RankDevice& theirs = devices.emplace_back();
-    std::istringstream(reinterpret_cast<const char*>(each.const_data_ptr<std::uint8_t>())) >> theirs.bus_id >>
-        theirs.machine >> theirs.host;
-    theirs.bus_id = theirs.bus_id == kNone ? "" : theirs.bus_id;
+    for (std::string* word : {&theirs.bus_id, &theirs.machine, &theirs.host}) {
+      std::getline(lines, *word);
+    }
   }
   check_devices(devices);
 }

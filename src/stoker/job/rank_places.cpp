@@ -7,6 +7,7 @@
 #include <sstream>
 #include <vector>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/file.h"
 #include "stoker/base/fmt.h"
 #include "stoker/device/backend.h"
@@ -34,13 +35,12 @@ std::string cores_near(c10::Device device) {
 Row own_row(const Setup& setup) {
   const std::string status = device::read_kernel_file("/proc/self/status");
   const std::string_view cores = device::kernel_field(status, "Cpus_allowed_list");
-  const int share = own_cores(setup.ranks->size_here());
   return {std::to_string(setup.ranks->rank()),
           printable(parallel::this_process().host),
           setup.device.str(),
           fmt::format("core{} {}", cores.find_first_of("-,") == cores.npos ? "" : "s", cores.empty() ? "-" : cores),
           cores_near(setup.device),
-          fmt::format("{} core{}", share, share == 1 ? "" : "s"),
+          counted(own_cores(setup.ranks->size_here()), "core"),
           std::to_string(setup.plan.intra_op),
           std::to_string(setup.plan.threads)};
 }

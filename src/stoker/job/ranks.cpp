@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "stoker/base/counted.h"
 #include "stoker/base/error.h"
 #include "stoker/device/backend.h"
 #include "stoker/job/opened_data.h"
@@ -49,7 +50,7 @@ struct Ranks::State {
   Start start;
 };
 
-Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
+Ranks::Ranks(Request& request, Say say) : state_(std::make_unique<State>()) {
   const train::Options::Given* const given = request.options.find("ranks");
   const train::Options::Given* const timeout = request.options.find("rank_timeout");
   const bool repeats = !request.plan_file.empty() && request.options.all().empty();  // else the job refuses it
@@ -60,31 +61,33 @@ Ranks::Ranks(Request& request) : state_(std::make_unique<State>()) {
                                : gpus > 0                                         ? gpus
                                                                                   : plan.ranks;
   join(given != nullptr ? std::stoll(given->value) : 0, planned,
-       timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout, gpus);
+       timeout != nullptr ? std::stod(timeout->value) : plan.rank_timeout, std::move(say), gpus);
   request.ranks = state_->communicator;
   request.ranks_reason = state_->reason;
   request.start = state_->start;
 }
 
-Ranks::Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes)
+Ranks::Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes, Say say)
     : state_(std::make_unique<State>()) {
   train::Plan plan = read_plan(RunFolder::open(run).plan());
   for (const std::string& change : changes) {
     change_plan(plan, change);
   }
   const bool asked = std::ranges::any_of(changes, [](const std::string& each) { return each.starts_with("ranks="); });
-  join(asked ? plan.ranks : 0, plan.ranks, plan.rank_timeout);
+  join(asked ? plan.ranks : 0, plan.ranks, plan.rank_timeout, std::move(say));
 }
 
-Ranks::Ranks(int ranks) : state_(std::make_unique<State>()) { join(0, ranks, train::Plan().rank_timeout); }
+Ranks::Ranks(int ranks, Say say) : state_(std::make_unique<State>()) {
+  join(0, ranks, train::Plan().rank_timeout, std::move(say));
+}
 
 core::Communicator& Ranks::all() const {
   return state_->communicator ? *state_->communicator : static_cast<core::Communicator&>(state_->alone);
 }
 
-// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds. gpus: each
-// rank that is started here takes one of so many; 0: none.
-void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout, int gpus) {
+// asked: the value of ranks=; 0: not set. planned: without it, if no starter made ranks. timeout: seconds. gpus: of
+// this machine, one for each rank that is started here; 0: none.
+void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout, Say say, int gpus) {
   if (timeout < kLeastTimeout) {
     fail<ConfigError>(kWhere, "rank_timeout must be at least {} s, got {}", kLeastTimeout, timeout);
   }
@@ -96,10 +99,9 @@ void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout, int g
     state_->started_again = place->restarts_all;
   } else if (const std::int64_t ranks = asked != 0 ? asked : planned; ranks > 1) {
     if (gpus > 0 && ranks > gpus) {
-      fail<ConfigError>(kWhere,
-                        "ranks={} with device={}, but this machine has {} GPU{}, and two ranks cannot train on "
-                        "one; set ranks={}",
-                        ranks, kAllGpus, gpus, gpus == 1 ? "" : "s", gpus);
+      fail<ConfigError>(
+          kWhere, "ranks={} with device={}, but this machine has {}, and two ranks cannot train on one; set ranks={}",
+          ranks, kAllGpus, counted(gpus, "GPU"), gpus);
     }
     place = state_->siblings.emplace(static_cast<int>(ranks)).place();
   }
@@ -110,7 +112,7 @@ void Ranks::join(std::int64_t asked, std::int64_t planned, double timeout, int g
   state_->reason = place->starter == "ranks=" ? "asked for" : fmt::format("started by {}", place->starter);
   parallel::GroupOptions options;
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout * 1000));
-  options.say = [](const std::string& text) { fmt::print(stderr, "stoker: {}\n", text); };
+  options.say = std::move(say);
   if (state_->siblings) {
     options.while_waiting = [siblings = &*state_->siblings] { siblings->check(); };
   }

@@ -20,12 +20,13 @@ class Ranks {
   // ranks= or device=cuda:all, and puts them into the request. After start_process(). ConfigError if a starter made
   // another number of ranks than asked for, if there are no GPUs for cuda:all or fewer than ranks=, or if the ranks
   // cannot meet.
-  explicit Ranks(Request& request);
+  // say: receives who is missing if the ranks take long to meet, from any thread.
+  explicit Ranks(Request& request, Say say = {});
   // The same for a run to resume, with changes as of Job::resume.
-  Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes);
+  Ranks(const std::filesystem::path& run, const std::vector<std::string>& changes, Say say = {});
   // For a program with a loop of its own: joins the ranks that a starter made, or else starts copies of the program.
   // ranks: how many there are then, this process included.
-  explicit Ranks(int ranks);
+  explicit Ranks(int ranks, Say say = {});
   ~Ranks();
   Ranks(const Ranks&) = delete;
   Ranks& operator=(const Ranks&) = delete;
@@ -40,7 +41,7 @@ class Ranks {
   [[nodiscard]] bool started_again() const;
 
  private:
-  void join(std::int64_t asked, std::int64_t planned, double timeout, int gpus = 0);
+  void join(std::int64_t asked, std::int64_t planned, double timeout, Say say, int gpus = 0);
 
   struct State;
   std::unique_ptr<State> state_;

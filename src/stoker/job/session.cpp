@@ -63,7 +63,7 @@ Session::Session(Setup& setup, core::EventEmitter* events)
     nvtx_.emplace();
   }
   tasks::Model& model = *setup.model;
-  if (plan.pipeline > 1 && setup.ranks->size() > 1) {
+  if (setup.in_stages()) {
     stages_ = std::make_unique<parallel::Stages>(*setup.ranks, model, train::first_segments(plan, model));
     optimizer_ = optim::make_optimizer(optimizer_options(plan), stages_->own_parameters());
   } else if (sharded()) {

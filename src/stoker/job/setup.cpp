@@ -59,7 +59,7 @@ tasks::BatchRequest batch_request(const Setup& setup) {
 
 std::unique_ptr<core::BatchSource> Setup::training_source(core::Position start) const {
   tasks::BatchRequest request = batch_request(*this);
-  if (plan.pipeline > 1 && ranks->size() > 1) {  // the stages of a pipeline get the same samples
+  if (in_stages()) {  // the stages of a pipeline get the same samples
     request.rank /= static_cast<int>(plan.pipeline);
     request.ranks /= static_cast<int>(plan.pipeline);
   }

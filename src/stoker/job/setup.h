@@ -44,6 +44,8 @@ struct Setup {
   [[nodiscard]] train::Recovery evaluation_recovery(core::EventEmitter* events = nullptr) const;
   // Sets the process's switches (threads, TF32, determinism) to the plan's.
   void set_switches() const;
+  // Whether this rank computes one stage of a pipeline.
+  [[nodiscard]] bool in_stages() const { return plan.pipeline > 1 && ranks->size() > 1; }
   // The dtype of forward passes.
   [[nodiscard]] at::ScalarType autocast_dtype() const;
   [[nodiscard]] ModelCard card() const;

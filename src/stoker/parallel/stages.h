@@ -42,7 +42,7 @@ class Stages {
   // Each stage gives the others what its segments have: afterwards all ranks of a pipeline have the same values. A
   // collective call. parameters, norm_buffers: as many as the model has and in its order, e.g. the model's own.
   void share(const core::TensorList& parameters, const core::TensorList& norm_buffers);
-  // The entries of all stages on the first one, elsewhere nothing; beyond caps of memory. A collective call.
+  // The tensors of all stages on the first one, elsewhere nothing; beyond caps of memory. A collective call.
   [[nodiscard]] core::State collect(core::State own);
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <sstream>
 #include <string>
 
 #include "stoker/base/error.h"
@@ -29,16 +30,6 @@ std::string excluded_in_pipeline(const Plan& plan, const Options& options) {
   return plan.device == "cpu"
              ? ""
              : fmt::format("device={}: stages compute on CPUs only so far; set device=cpu", plan.device);
-}
-
-std::vector<std::string> names_of(std::string_view text) {
-  std::vector<std::string> names;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    names.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return names;
 }
 
 int segment_named(const core::Trainable& model, const std::string& name) {
@@ -101,7 +92,8 @@ bool is_pipeline_cut(std::string_view text) {
 
 std::vector<int> first_segments(const Plan& plan, const core::Trainable& model) {
   std::vector<int> firsts;
-  for (const std::string& name : names_of(plan.pipeline_cut)) {
+  std::istringstream names(plan.pipeline_cut);
+  for (std::string name; std::getline(names, name, ',');) {
     firsts.push_back(segment_named(model, name));
   }
   if (std::ssize(firsts) + 1 != plan.pipeline) {
