@@ -133,9 +133,10 @@ int ImageDecoder::most_shrink() const {
   return shrink;
 }
 
-augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, int shrink, std::string_view name) {
+augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, int shrink, std::string_view name,
+                                               JpegRows* rows) {
   if (format_ == kJpeg) {
-    return jpeg_.decode(region, channels_, shrink, limits_, name);
+    return jpeg_.decode(region, channels_, shrink, limits_, name, rows);
   }
   if (format_ == kNpy) {
     npy_part(npy_, region, channels_, whole_);
@@ -144,12 +145,13 @@ augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, in
   return format_ == kWebp ? webp_.decode(region, limits_, name) : whole_.view();
 }
 
-augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name, int shrink) {
+augment::ImageView ImageDecoder::decode(const augment::Region& region, std::string_view name, int shrink,
+                                        JpegRows* rows) {
   const auto shrunk = [&](int side) { return (side + shrink - 1) / shrink; };
   const augment::Region wanted =
       region_as_stored(region, stored_.orientation, shrunk(stored_.width), shrunk(stored_.height));
   augment::ImageView view =
-      decode_stored(wanted, shrink, name).part(wanted.left, wanted.top, wanted.width, wanted.height);
+      decode_stored(wanted, shrink, name, rows).part(wanted.left, wanted.top, wanted.width, wanted.height);
   if (view.channels == 3 && channels_ == 1) {
     to_luma(view, grey_);
     view = grey_.view();

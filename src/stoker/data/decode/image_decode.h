@@ -59,6 +59,7 @@ class ImageDecoder {
   struct Size {
     int width = 0, height = 0;  // pixels, upright
   };
+  explicit ImageDecoder(JpegPath path = JpegPath::kFastest) : jpeg_(path) {}
 
   // channels: 1 (luma) or 3 (RGB). Pixels are upright: EXIF orientations 1-8 are applied. Grey is repeated; CMYK and
   // YCCK are read as inverted (Adobe) and converted as in Pillow; palettes are resolved; of 16 bits the high 8 are
@@ -73,11 +74,14 @@ class ImageDecoder {
   // is checked, and for WebP and .npy only that it is present.
   // shrink: 1, or 2, 4 or 8 up to most_shrink(): decodes the image at 1 / shrink of its size, sides rounded up; region
   // refers to that size. Less work, but other pixels than at full size.
-  augment::ImageView decode(const augment::Region& region, std::string_view name, int shrink = 1);
+  // rows: null, or the rows of this file that are known. A baseline JPEG at full size is decoded from the first needed
+  // row on if it is known, and the rows that were passed are added. Other images leave rows as they are.
+  augment::ImageView decode(const augment::Region& region, std::string_view name, int shrink = 1,
+                            JpegRows* rows = nullptr);
 
  private:
   // The stored image; only the region may be read.
-  augment::ImageView decode_stored(const augment::Region& region, int shrink, std::string_view name);
+  augment::ImageView decode_stored(const augment::Region& region, int shrink, std::string_view name, JpegRows* rows);
 
   std::string_view format_;
   int channels_ = 3;

@@ -215,7 +215,7 @@ JpegDecoder::Reader::Reader() {
   progress.progress_monitor = on_progress;
 }
 
-JpegDecoder::JpegDecoder() : reader_(std::make_unique<Reader>()) {}
+JpegDecoder::JpegDecoder(JpegPath path) : path_(path), reader_(std::make_unique<Reader>()) {}
 JpegDecoder::~JpegDecoder() = default;
 
 StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
@@ -228,7 +228,8 @@ StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
 }
 
 augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
-                                       const DecodeLimits& limits, std::string_view name) {
+                                       const DecodeLimits& limits, std::string_view name, JpegRows* rows) {
+  (void)rows, (void)path_;
   Reader& reader = *reader_;
   jpeg_decompress_struct& info = reader.info;
   const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;

@@ -10,6 +10,7 @@
 
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
+#include "stoker/data/decode/jpeg_rows.h"
 #include "stoker/data/decode/stored_image.h"
 
 namespace stoker::data {
@@ -20,7 +21,7 @@ class JpegDecoder {
  public:
   struct Reader;  // hides jpeglib.h
 
-  JpegDecoder();
+  explicit JpegDecoder(JpegPath path = JpegPath::kFastest);
   ~JpegDecoder();
 
   // Reads the header of a file. The bytes must stay until the last call of decode(). strict: for both functions, as in
@@ -28,11 +29,13 @@ class JpegDecoder {
   StoredImage open(Bytes file, bool strict, std::string_view name);
   // Decodes a region of the stored image at 1 / shrink of its size (1, 2, 4 or 8; sides are rounded up). Once per
   // open(). 1 channel for grey, else 3 (always 3 for CMYK). Returns the whole image; only the region may be read (and
-  // 64 bytes beyond its rows); valid until the next call. The pixels equal a decode of the whole image.
+  // 64 bytes beyond its rows); valid until the next call. The pixels equal a decode of the whole image. rows: as in
+  // ImageDecoder::decode().
   augment::ImageView decode(const augment::Region& region, int channels, int shrink, const DecodeLimits& limits,
-                            std::string_view name);
+                            std::string_view name, JpegRows* rows = nullptr);
 
  private:
+  JpegPath path_;
   std::unique_ptr<Reader> reader_;
   std::vector<std::uint8_t> pixels_;  // only grows
 };
