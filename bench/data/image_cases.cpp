@@ -102,7 +102,8 @@ Json loader(const Words& words) {
 
 Json decode(const Words& words) {
   const std::vector<std::vector<std::byte>> files = read_all(opened(words));
-  data::ImageDecoder decoder;
+  const bool own = words.has("path") && words.text("path") == "own";
+  data::ImageDecoder decoder(own ? data::JpegPath::kFastest : data::JpegPath::kLibrary);
   const auto pass = [&] {
     for (const std::vector<std::byte>& file : files) {
       const auto [width, height] = decoder.open(file, 3, {}, "a file");

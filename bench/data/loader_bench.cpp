@@ -18,10 +18,10 @@ namespace {
 
 using Mode = Json (*)(const Words&);
 const std::map<std::string, Mode> kModes = {
-    {"loader", loader},   {"decode", decode},     {"first", first},       {"boundary", boundary},
-    {"resize", resize},   {"open", open},         {"ram", ram},           {"table", table},
-    {"far", far},         {"memory", memory},     {"copies", copies},     {"resident", resident},
-    {"verdict", verdict}, {"forecast", forecast}, {"autotune", autotune}, {"twin", twin}};
+    {"loader", loader}, {"decode", decode},     {"first", first},     {"boundary", boundary}, {"resize", resize},
+    {"open", open},     {"ram", ram},           {"table", table},     {"far", far},           {"memory", memory},
+    {"copies", copies}, {"resident", resident}, {"verdict", verdict}, {"forecast", forecast}, {"autotune", autotune},
+    {"twin", twin},     {"jpeg", jpeg},         {"shrink", shrink}};
 
 int run(int argc, char** argv) {
   const Words words(argc, argv);

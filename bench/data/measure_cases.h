@@ -35,7 +35,7 @@ using Json = nlohmann::json;
 // threads=N seconds=S: ImageLoader with crops of 224, and its stages in ms. With replace=1 bad images are replaced and
 // counted. After FOLDER is opened, the file remove=KEY is removed and the file block=KEY is replaced by a folder.
 [[nodiscard]] Json loader(const Words& words);
-// seconds=S: decodes files in memory to whole images, nothing else
+// seconds=S: libjpeg-turbo (path=own: our own path) decodes files in memory to whole images, nothing else
 [[nodiscard]] Json decode(const Words& words);
 // cache=FOLDER threads=N: seconds from opening the folder, with an index in that cache, to the first batch
 [[nodiscard]] Json first(const Words& words);
@@ -44,6 +44,14 @@ using Json = nlohmann::json;
 [[nodiscard]] Json open(const Words& words);
 // threads=N seconds=S: the cost of an epoch's end, in batches
 [[nodiscard]] Json boundary(const Words& words);
+
+// Our JPEG decoder against libjpeg-turbo: data=FOLDER turns=N images=N (of each photo per turn) targets=avx2 (ours uses
+// no better instructions). The figures are those of timed() in jpeg_turns.h. jpeg_cases.cpp
+// "crop": what random crops need, to RGB: libjpeg-turbo crops and skips; ours without and with the rows of the file.
+// "full": whole images. Fails if pixels differ.
+[[nodiscard]] Json jpeg(const Words& words);
+// side=N: random crops scaled to N x N that decode=fast would decode at 1/2, 1/4 or 1/8, and the same at full size
+[[nodiscard]] Json shrink(const Words& words);
 
 // The loader's statements about itself: data=FOLDER. watch_cases.cpp
 // png=FOLDER threads=N seconds=S: how many of 12 slow-downs it names; also a few cases with two slowed-down stages

@@ -77,7 +77,7 @@ def loader(bench):
         path = bench.given(data) if data else pathlib.Path()
         if not path:
             continue
-        words = [f"mode={mode}", f"seconds={seconds}", "threads=1", *([f"data={path}"] if data else [])]
+        words = [f"mode={mode}", f"seconds={seconds}", "threads=1", "path=own", *([f"data={path}"] if data else [])]
         bench.compare(what, "us", {side: lambda build=build: 1e6 / json.loads(measure.run_child(
             [build / "bench" / "loader_bench", *words]).lines[-1][1])["per_cpu_second"] for side, build in bench.sides.items()})
 
