@@ -65,10 +65,10 @@ const Tip& tip_called(const std::string& id) {
 }
 
 // Both ways of these tips give the same numbers.
-const std::vector<std::string> kSameWork{"grads-to-none",    "no-conv-bias",         "channels-last",
-                                         "fused-optimizer",  "fused-attention",      "no-grad-evaluation",
-                                         "anomaly-mode-off", "profiler-off",         "recompute-all",
-                                         "chunked-loss",     "optimizer-in-backward"};
+const std::vector<std::string> kSameWork{
+    "grads-to-none",         "no-conv-bias",     "channels-last", "fused-optimizer", "fused-attention",
+    "no-grad-evaluation",    "anomaly-mode-off", "profiler-off",  "recompute-all",   "chunked-loss",
+    "optimizer-in-backward", "jpeg-crop",        "jpeg-path"};
 // The other tips, and why they are not in the list above.
 const std::map<std::string, std::string> kOtherWork{
     {"autocast-bf16", "rounds differently on purpose: AutocastComesCloseAndIsNotTheSame"},

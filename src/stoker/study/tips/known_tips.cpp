@@ -17,6 +17,7 @@ const std::vector<Tip>& known_tips() {
       larger_batch(),      loader_threads(1),
       loader_threads(2),   shuffled_order(),
       pinned_memory(),     async_copies(),
+      jpeg_crop(),         jpeg_path(),
   };
   return all;
 }

@@ -38,6 +38,10 @@ namespace stoker::study {
 [[nodiscard]] Tip pinned_memory();
 [[nodiscard]] Tip async_copies();
 
+// How images are decoded: decoding.cpp.
+[[nodiscard]] Tip jpeg_crop();
+[[nodiscard]] Tip jpeg_path();
+
 // The models of most rows: all listed ones of bench_models().
 [[nodiscard]] std::vector<std::string> listed_models();
 
