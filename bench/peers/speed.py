@@ -129,7 +129,7 @@ def files_pytorch(bench, folder, words, shares):
             "accuracy": json.loads(child.lines[-1][1])["accuracy"]}
 
 
-def files_case(bench, name, short, ours, theirs, epochs, promise=1.0, training_promise=None):
+def files_case(bench, group, name, short, ours, theirs, epochs, promise=1.0, training_promise=None):
     """ours, theirs: (folder, words). training_promise: from the first batch to weights; None: as promise. First finds the
     peer's best workers and threads, with one epoch for each choice. Stoker finds its threads itself, as always."""
     ways = [(0, bench.cores), (1, bench.cores), (2, bench.cores), (1, max(1, bench.cores - 1))]  # workers, threads per operator
@@ -147,11 +147,11 @@ def files_case(bench, name, short, ours, theirs, epochs, promise=1.0, training_p
           + ", ".join(f"{side} {measure.quantity(values, '')}" for side, values in zip(sides, part["accuracy"])))
     peer, note = "pytorch", f"{best[0]} workers, {best[1]} threads"
     trained = f"{name}, {epochs} epochs"
-    bench.tell("files", f"{trained}: first batch to weights", peer, FASTER, training_promise or promise, *part["training"], unit="s", note=note)
-    bench.tell("files", f"{trained}: process start to weights", peer, FASTER, promise, *part["whole"], unit="s", note=note,
+    bench.tell(group, f"{trained}: first batch to weights", peer, FASTER, training_promise or promise, *part["training"], unit="s", note=note)
+    bench.tell(group, f"{trained}: process start to weights", peer, FASTER, promise, *part["whole"], unit="s", note=note,
                short=f"{short}, {epochs} epochs from files, start to weights")
-    bench.tell("files", f"{trained}: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s", note=note)
-    bench.tell("files", f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB", note=note,
+    bench.tell(group, f"{trained}: CPU time of the whole process", peer, FASTER, None, *part["cpu"], unit="s", note=note)
+    bench.tell(group, f"{name}: peak resident memory", peer, SMALLER, 0.6, *part["resident"], unit="MiB", note=note,
                short=f"{short}, peak resident memory" if ours[0] == bench.demo else "")  # the short table has little room
 
 
@@ -173,15 +173,21 @@ def cifar_folders(bench, shards, images=5000):
 def files(bench):
     """From files to weights, data included."""
     epochs = 1 if bench.quick else 3
-    files_case(bench, "the sample (Fashion-MNIST, 5,000 PNG)", "5,000 PNG", (bench.demo, ["batch=32"]),
+    files_case(bench, "files", "the sample (Fashion-MNIST, 5,000 PNG)", "5,000 PNG", (bench.demo, ["batch=32"]),
                (bench.demo / "train", ["--grey", "--size", 28, "--batch", 32]), epochs)
     if shards := bench.given("cifar10"):
         folder = cifar_folders(bench, shards)
-        files_case(bench, "5,000 JPEG of CIFAR-10", "5,000 JPEG", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]), epochs)
-    if photographs := bench.given("imagenet-sample"):
-        folder = measure.linked_photographs(photographs, bench.work / "photographs")
+        files_case(bench, "files", "5,000 JPEG of CIFAR-10", "5,000 JPEG", (folder, ["batch=64"]), (folder, ["--size", 32, "--batch", 64]),
+                   epochs)
+
+
+def photographs(bench):
+    """From photographs of usual sizes to weights: decoding takes much of the time."""
+    epochs = 1 if bench.quick else 3
+    if images := bench.given("imagenet-sample"):
+        folder = measure.linked_photographs(images, bench.work / "photographs")
         for model, training_promise in (("cnn", 1.9), ("resnet18", 1.3)):
-            files_case(bench, f"1,000 JPEG of ImageNet at 64 px, {model}", f"1,000 ImageNet JPEG at 64 px, {model}",
+            files_case(bench, "photographs", f"1,000 JPEG of ImageNet at 64 px, {model}", f"1,000 ImageNet JPEG at 64 px, {model}",
                        (folder, [f"model={model}", "image_size=64", "augment=resized_crop_flip", "batch=64", "cache=0"]),
                        (folder, ["--photographs", "--model", model, "--size", 64, "--batch", 64]), epochs, promise=1.3,
                        training_promise=training_promise)
@@ -222,7 +228,7 @@ def start(bench):
                note="0 workers", short="process start to the first step done")
 
 
-GROUPS = {each.__name__: each for each in (step, eager, files, memory, start)}
+GROUPS = {each.__name__: each for each in (step, eager, files, photographs, memory, start)}
 
 
 def main():
