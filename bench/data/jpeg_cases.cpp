@@ -47,6 +47,7 @@ struct Tools {
 
 std::vector<Tools> tools_for(const std::vector<Way>& ways) {
   std::vector<Tools> tools;
+  tools.reserve(ways.size());
   for (const Way& way : ways) {
     tools.push_back({way, std::make_unique<data::ImageDecoder>(way.path)});
   }
@@ -55,6 +56,7 @@ std::vector<Tools> tools_for(const std::vector<Way>& ways) {
 
 std::vector<std::string> names_of(const std::vector<Tools>& tools) {
   std::vector<std::string> names;
+  names.reserve(tools.size());
   for (const Tools& each : tools) {
     names.push_back(each.way.name);
   }
