@@ -45,6 +45,8 @@ def jpeg(bench, rows):
                 rows[name + suffix].missing = "SKIPPED: no AVX-512 here: the rows above are AVX2's"
             continue
         found = bench.ours("jpeg", data=images, **words, **more)
+        if suffix and found["targets"] != "AVX2":
+            raise RuntimeError(f"kernels use {found['targets']}, not AVX2")
         print(f"jpeg: {found['photos']} files, rows known of {found['known_rows']}; our kernels: {found['targets']}")
         for part in ("crop", "full"):
             tell(f"jpeg, {part}", found["targets"], found[part])

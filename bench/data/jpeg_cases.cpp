@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our JPEG decoder against libjpeg-turbo.
-#include <hwy/highway.h>
-
 #include <memory>
 #include <utility>
 
 #include "jpeg_turns.h"
+#include "kernel_target.h"
 #include "measure_cases.h"
 #include "stoker/augment/image_policy.h"
 #include "stoker/base/error.h"
@@ -19,16 +18,14 @@ using data::JpegPath;
 constexpr std::uint64_t kSeed = 1;
 constexpr const char* kName = "a photo";
 
-// Lets our kernels use only what the processors of that name have. Must come before the first use of a kernel.
-std::string use_targets(const Words& words) {
-  if (words.has("targets")) {
-    if (words.text("targets") != "avx2") {
-      fail<ConfigError>("bench.loader_bench", "targets={}: only avx2 is possible", words.text("targets"));
-    }
-    hwy::DisableTargets(HWY_AVX2 - 1);  // a better target has a lower bit
+void choose_kernels(const Words& words) {
+  if (!words.has("targets")) {
+    return;
   }
-  const std::int64_t targets = hwy::SupportedTargets();
-  return hwy::TargetName(targets & -targets);
+  if (words.text("targets") != "avx2") {
+    fail<ConfigError>("bench.loader_bench", "targets={}: only avx2 is possible", words.text("targets"));
+  }
+  use_avx2_only();
 }
 
 // A way to decode.
@@ -141,13 +138,13 @@ std::int64_t known_rows(const std::vector<Photo>& photos) {
 }  // namespace
 
 Json jpeg(const Words& words) {
-  const std::string targets = use_targets(words);
+  choose_kernels(words);
   std::vector<Photo> photos = photos_of(words.text("data"));
   const Turns turns{.turns = words.number("turns", 7), .images = words.number("images", 4)};
   const Way library{.name = "library", .path = JpegPath::kLibrary}, own{.name = "own"};
   const Way rows{.name = "own, known rows", .rows = true};
   const augment::ImagePolicy policy = crops_of(224);
-  Json found = {{"targets", targets}, {"photos", photos.size()}, {"known_rows", known_rows(photos)}};
+  Json found = {{"photos", photos.size()}, {"known_rows", known_rows(photos)}};
   found["crop"] =
       decoding(photos, {library, own, rows}, turns, [&](const Photo& photo, std::size_t index, std::int64_t number) {
         return augment::needed(policy, draw_of(policy, photo, index, number));
@@ -155,16 +152,16 @@ Json jpeg(const Words& words) {
   found["full"] = decoding(photos, {library, own}, turns, [](const Photo& photo, std::size_t, std::int64_t) {
     return augment::Region{0, 0, photo.width, photo.height};
   });
+  found["targets"] = kernel_target();
   return found;
 }
 
 Json shrink(const Words& words) {
-  const std::string targets = use_targets(words);
+  choose_kernels(words);
   std::vector<Photo> photos = photos_of(words.text("data"));
   const Turns turns{.turns = words.number("turns", 7), .images = words.number("images", 4)};
-  return {{"targets", targets},
-          {"photos", photos.size()},
-          {"shrink", shrinking(photos, static_cast<int>(words.number("side", 64)), turns)}};
+  Json found = shrinking(photos, static_cast<int>(words.number("side", 64)), turns);
+  return {{"photos", photos.size()}, {"shrink", std::move(found)}, {"targets", kernel_target()}};
 }
 
 }  // namespace stoker::bench
