@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Formulas: h2v1_fancy_upsample, h1v2_fancy_upsample and h2v2_fancy_upsample of jdsample.c, ycc_rgb_convert of
 // jdcolor.c. Highway compiles this file once for each family of processors.
+#include "stoker/data/decode/jpeg_colour.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/data/decode/jpeg_colour.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -8,8 +10,6 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include <hwy/highway.h>
-
-#include "stoker/data/decode/jpeg_colour.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {

@@ -2,6 +2,8 @@
 // The inner loop has no branch that depends on the data, except for the rare irregular codes: a mispredicted branch
 // costs as much as three lookups, and blocks end after a random number of them. Highway compiles this file for
 // processors with BMI2, whose shifts take any count from any register.
+#include "stoker/data/decode/jpeg_entropy.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/data/decode/jpeg_entropy.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -12,8 +14,6 @@
 
 #include <algorithm>
 #include <cstring>
-
-#include "stoker/data/decode/jpeg_entropy.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {

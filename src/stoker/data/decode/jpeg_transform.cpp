@@ -2,6 +2,8 @@
 // Loeffler, Ligtenberg and Moschytz, "Practical fast 1-D DCT algorithms with 11 multiplications" (1989), in the form of
 // jidctint.c: each product of a rotation is one multiply-and-add of a pair. Highway compiles this file once for each
 // family of processors. Lane i of block b of a vector is column i of block b of a group.
+#include "stoker/data/decode/jpeg_transform.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stoker/data/decode/jpeg_transform.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -9,8 +11,6 @@
 #include <hwy/foreach_target.h>
 // clang-format on
 #include <hwy/highway.h>
-
-#include "stoker/data/decode/jpeg_transform.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {
