@@ -12,19 +12,22 @@
 namespace stoker::study {
 namespace {
 
-constexpr int kFiles = 64, kPixels = 256, kQuality = 90;  // number of different files; width and height
-constexpr int kSide = 32;                                 // of what the model sees
+constexpr int kFiles = 32, kWidth = 500, kHeight = 375, kQuality = 90;  // of the different files
+constexpr int kNoise = 48;                                              // grey levels
+constexpr int kSide = 32;                                               // of what the model sees
 
-// Waves and noise: at this quality a file has about as many bytes per pixel as a photograph.
+// Waves and noise, with about as many bytes per pixel as photographs.
 std::vector<std::vector<std::byte>> made_up_jpegs() {
   std::vector<std::vector<std::byte>> files;
+  files.reserve(kFiles);
   augment::Image image;
-  image.reshape(kPixels, kPixels, 3);
+  image.reshape(kWidth, kHeight, 3);
   for (int number = 0; number < kFiles; ++number) {
     std::uint8_t* out = image.pixels.data();
-    for (int i = 0; i < kPixels * kPixels * 3; ++i) {
-      const int x = i / 3 % kPixels, y = i / 3 / kPixels;
-      *out++ = static_cast<std::uint8_t>((x * (number % 7 + 1) + y * (number % 5 + 1)) / 8 % 200 + i * 7919 % 41);
+    for (std::uint32_t i = 0; i < std::uint32_t{kWidth} * kHeight * 3; ++i) {
+      const int x = static_cast<int>(i / 3) % kWidth, y = static_cast<int>(i / 3) / kWidth;
+      const int wave = (x * (number % 7 + 1) + y * (number % 5 + 1)) / 8 % 200;
+      *out++ = static_cast<std::uint8_t>(wave + static_cast<int>((i * 2654435761U) >> 24) % kNoise);
     }
     files.push_back(data::encode_jpeg(image.view(), kQuality));
   }
@@ -105,12 +108,12 @@ Tip about_decoding(std::string id, std::string title, std::string without, std::
 }  // namespace
 
 Tip jpeg_crop() {
-  return about_decoding("jpeg-crop", "JPEG decoded only where a crop needs it, before each step", "whole images",
+  return about_decoding("jpeg-crop", "JPEGs of 500 x 375 decoded only where a crop needs them", "whole images",
                         "the crop", {.whole = true});
 }
 
 Tip jpeg_path() {
-  return about_decoding("jpeg-path", "JPEG crops decoded before each step", "libjpeg-turbo", "Stoker's decoder",
+  return about_decoding("jpeg-path", "crops of JPEGs of 500 x 375 by a decoder of our own", "libjpeg-turbo", "Stoker's",
                         {.path = data::JpegPath::kLibrary});
 }
 
