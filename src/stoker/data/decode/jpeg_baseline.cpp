@@ -132,10 +132,11 @@ bool BaselineJpeg::finish_row(int row, const RowTask& task, JpegRows& rows) {
 void BaselineJpeg::emit(const augment::Region& region, int channels, int begin, int end) {
   const auto bytes = static_cast<std::size_t>(region.width) * static_cast<std::size_t>(channels);
   const int last = divided_up(header_.image.height, 2) - 1;  // line of chroma
-  ColourLine line{.left = region.left - columns_.begin * header_.mcu_width(),
-                  .width = region.width,
-                  .half_across = header_.components[0].across == 2,
-                  .half_down = interpolated_};
+  ColourLine line;
+  line.left = region.left - columns_.begin * header_.mcu_width();
+  line.width = region.width;
+  line.half_across = header_.components[0].across == 2;
+  line.half_down = interpolated_;
   for (int y = begin; y < end; ++y) {
     std::uint8_t* const out = pixels_.data() + static_cast<std::size_t>(y - region.top) * bytes;
     line.luma = blocks_.line(0, y);
