@@ -32,14 +32,18 @@ std::int64_t SampleReader::row_bytes() const {
   return std::int64_t{policy_.out_height} * policy_.out_width * channels_;
 }
 
-// The image; at least the region that the draw needs, or all of it if it is to be kept.
+// The image; at least the region that the draw needs, or all of it if it is to be kept. With a name the image has
+// failed once, and rows, which might be wrong, are not used again.
 augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                                         SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
   const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, options_.limits, name);
   drawn = augment::draw(policy_, size.width, size.height, key);
   if (!options_.store) {
     drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
-    return workspace.decoder.decode(augment::needed(policy_, drawn), name, drawn.shrink);
+    const augment::Region region = augment::needed(policy_, drawn);
+    return options_.rows && drawn.shrink == 1 && name.empty()
+               ? decode_with_rows(*options_.rows, workspace.decoder, workspace.bytes, region, name, workspace.rows)
+               : workspace.decoder.decode(region, name, drawn.shrink);
   }
   const augment::ImageView whole = workspace.decoder.decode({0, 0, size.width, size.height}, name);
   options_.store->put(index, whole);
@@ -96,12 +100,13 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   put_row(drawn, image, row, workspace);
 }
 
-core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {
+core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k,
+                                  std::shared_ptr<RowIndex> rows) {
   const std::int64_t count = std::min<std::int64_t>(k, split.size());
   if (count < 1) {
     return {};
   }
-  const SampleReader reader(split.source, channels, policy);
+  const SampleReader reader(split.source, channels, policy, {.rows = std::move(rows)});
   std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
   SampleWorkspace workspace;
   const Stopwatch watch;
