@@ -166,7 +166,7 @@ TEST_F(RowIndexTest, WrittenRowsLeaveMemory) {
   options_.most_bytes = 50'000;
   options_.write_every = milliseconds(1);
   const auto index = open();
-  for (int tries = 0; found(*index, 0, kSamples) < kSamples && tries < 2'000; ++tries) {
+  for (int tries = 0; found(*index, 0, kSamples) < kSamples && tries < 1'000; ++tries) {
     learn(*index, 0, kSamples);
     EXPECT_LE(index->held_bytes(), 50'000);
     std::this_thread::sleep_for(milliseconds(5));
@@ -175,18 +175,19 @@ TEST_F(RowIndexTest, WrittenRowsLeaveMemory) {
   EXPECT_GT(index->listed(), kSamples / 2);
 }
 
-TEST_F(RowIndexTest, AKilledRunKeepsWhatWasWritten) {
+// All but the last fifth, which is not worth a write.
+TEST_F(RowIndexTest, AKilledRunKeepsMost) {
   options_.write_every = milliseconds(1);
   const testing::ChildEnd end = testing::in_child([&] {
     auto* index = open().release();
     learn(*index, 0, 500);
-    while (index->held_bytes() > 0) {
+    for (int tries = 0; index->listed() < 400 && tries < 2'000; ++tries) {
       std::this_thread::sleep_for(milliseconds(1));
     }
-    return 7;
+    return index->listed() < 400 ? 8 : 7;
   });
   EXPECT_EQ(end.code, 7);
-  EXPECT_EQ(found(*open(), 0, kSamples), 500U);
+  EXPECT_GE(found(*open(), 0, kSamples), 400U);
 }
 
 TEST_F(RowIndexTest, ADamagedListIsWrittenAnew) {
