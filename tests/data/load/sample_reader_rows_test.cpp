@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <random>
 
 #include "stoker/base/error.h"
@@ -78,6 +79,29 @@ class SampleReaderRows : public ::testing::Test {
       pixels.insert(pixels.end(), view.row(y), view.row(y) + std::ptrdiff_t{view.width} * view.channels);
     }
     return pixels;
+  }
+  // A JPEG that differs in one bit of its first row of blocks, which moves no later row but changes its predictors.
+  // Empty if there is no such bit.
+  static std::string one_bit_brighter(const std::string& file) {
+    JpegRows before, after;
+    (void)whole(file, &before);
+    const std::size_t scan = file.find("\xFF\xDA") + 14;
+    const auto is_another = [](const JpegRow& a, const JpegRow& b) { return a.bit != b.bit || a.dc == b.dc; };
+    for (std::size_t bit = 0; bit < before.at(1).bit; ++bit) {
+      std::string changed = file;
+      changed[scan + bit / 8] = static_cast<char>(changed[scan + bit / 8] ^ (1 << bit % 8));
+      after.clear();
+      try {
+        (void)whole(changed, &after);
+      } catch (const DataError&) {
+        continue;
+      }
+      if (after.size() == before.size() &&
+          std::equal(after.begin() + 1, after.end(), before.begin() + 1, std::not_fn(is_another))) {
+        return changed;
+      }
+    }
+    return {};
   }
   [[nodiscard]] static std::shared_ptr<RowIndex> new_index(const std::shared_ptr<const ByteSource>& source,
                                                            const std::filesystem::path& cache = {}) {
@@ -217,13 +241,18 @@ TEST_F(SampleReaderRows, KnownRowsAreUsed) {
   EXPECT_GT(other, right.size() / 3);
 }
 
-// While the run goes on, each file gets the content of another one, of the same size, and its old time.
+// While the run goes on, one bit of each file changes, and its time and size stay: its rows begin where they did, but
+// with another brightness. Such files are decoded without any error, whatever rows are used.
 TEST_F(SampleReaderRows, AChangedFileIsNotDecodedWithOldRows) {
   const auto index = new_index(source_);
-  (void)epoch(source_, 0, {.rows = index});
+  for (const std::int64_t number : {0, 1, 2}) {
+    (void)epoch(source_, number, {.rows = index});
+  }
   for (int i = 0; i < kImages; ++i) {
+    const std::string changed = one_bit_brighter(jpeg(i));
+    ASSERT_FALSE(changed.empty()) << i;
     const auto time = std::filesystem::last_write_time(data_ / file_name(i));
-    std::fstream(data_ / file_name(i), std::ios::in | std::ios::out | std::ios::binary) << jpeg(kImages + i);
+    std::fstream(data_ / file_name(i), std::ios::in | std::ios::out | std::ios::binary) << changed;
     std::filesystem::last_write_time(data_ / file_name(i), time);
   }
   for (const std::int64_t number : {0, 1, 2}) {

@@ -32,8 +32,7 @@ std::int64_t SampleReader::row_bytes() const {
   return std::int64_t{policy_.out_height} * policy_.out_width * channels_;
 }
 
-// The image; at least the region that the draw needs, or all of it if it is to be kept. With a name the image has
-// failed once, and rows, which might be wrong, are not used again.
+// The image; at least the region that the draw needs, or all of it if it is to be kept.
 augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawKey& key, std::string_view name,
                                         SampleWorkspace& workspace, augment::ImageDraw& drawn) const {
   const ImageDecoder::Size size = workspace.decoder.open(workspace.bytes, channels_, options_.limits, name);
@@ -41,7 +40,7 @@ augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawK
   if (!options_.store) {
     drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
     const augment::Region region = augment::needed(policy_, drawn);
-    return options_.rows && drawn.shrink == 1 && name.empty()
+    return options_.rows && drawn.shrink == 1
                ? decode_with_rows(*options_.rows, workspace.decoder, workspace.bytes, region, name, workspace.rows)
                : workspace.decoder.decode(region, name, drawn.shrink);
   }
