@@ -190,6 +190,18 @@ TEST_F(RowIndexTest, AKilledRunKeepsMost) {
   EXPECT_GE(found(*open(), 0, kSamples), 400U);
 }
 
+TEST_F(RowIndexTest, WhatAKilledRunWasWritingGoesAfterAnHour) {
+  learn(*open(), 0, 100);
+  const std::filesystem::path old = list().native() + ".tmp-aaaaaa", young = list().native() + ".tmp-bbbbbb";
+  cache_.write(young, "half");
+  cache_.write(old, "half");
+  std::filesystem::last_write_time(old, std::filesystem::last_write_time(young) - std::chrono::minutes(61));
+  learn(*open(), 100, 100);
+  EXPECT_FALSE(std::filesystem::exists(old));
+  EXPECT_TRUE(std::filesystem::exists(young));
+  EXPECT_EQ(found(*open(), 0, 300), 200U);
+}
+
 TEST_F(RowIndexTest, ADamagedListIsWrittenAnew) {
   learn(*open(), 0, 300);
   const std::string whole = read_text(list());

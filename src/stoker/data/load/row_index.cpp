@@ -46,6 +46,19 @@ class Turn {
   int folder_;
 };
 
+// Removes what killed processes were writing: a list may have hundreds of megabytes.
+void remove_left_over(const std::filesystem::path& file) {
+  constexpr std::chrono::hours kOld(1);
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(file.parent_path(), error)) {
+    const auto written = entry.last_write_time(error);
+    if (!error && entry.path().native().starts_with(file.native() + ".tmp-") &&
+        written < std::filesystem::file_time_type::clock::now() - kOld) {
+      std::filesystem::remove(entry.path(), error);
+    }
+  }
+}
+
 }  // namespace
 
 RowIndex::RowIndex(const ByteSource& source, RowIndexOptions options)
@@ -235,6 +248,7 @@ bool RowIndex::write() {
     std::error_code error;
     std::filesystem::create_directories(file_.parent_path(), error);
     const Turn turn(file_.parent_path());
+    remove_left_over(file_);
     changed_ = false;  // what is learned from here on is for the next time
     Draft draft = learned();
     std::shared_ptr<const RowList> known = list(), found;
