@@ -20,7 +20,7 @@ inline data::ContentKey made_up_key(std::uint64_t number, std::uint32_t bytes = 
 
 // The first `count` rows of that photograph.
 inline data::JpegRows made_up_rows(std::uint64_t number, std::size_t count) {
-  std::mt19937_64 random(number);
+  std::minstd_rand random(static_cast<std::uint32_t>(number) + 1);
   data::JpegRows rows(count);
   std::uint32_t bit = 0;
   for (data::JpegRow& row : rows) {

@@ -137,7 +137,8 @@ bool RowIndex::put(const ContentKey& key, std::vector<std::byte> packed) {
   const auto found = shard.learned.find(key);
   const std::int64_t before =
       found == shard.learned.end() ? -kOverhead : static_cast<std::int64_t>(found->second.size());
-  if (size <= before || held_.load(std::memory_order_relaxed) + size - before > options_.most_bytes) {
+  const bool is_known = size <= before || (shard.list && std::ssize(shard.list->find(key)) >= size);
+  if (is_known || held_.load(std::memory_order_relaxed) + size - before > options_.most_bytes) {
     return false;
   }
   if (found == shard.learned.end()) {
