@@ -86,9 +86,9 @@ def figures_of(found, key):
 
 
 def loader_rate(bench, images, name, count, seconds):
-    """name: "loader" with count threads, or a peer with count workers."""
-    if name == "loader":
-        return bench.ours("loader", data=images, threads=count, seconds=seconds)
+    """name: "loader" with count threads, "known rows" for the same in later epochs, or a peer with count workers."""
+    if name in ("loader", "known rows"):
+        return bench.ours("loader", data=images, threads=count, seconds=seconds, **({} if name == "loader" else {"rows": 8}))
     return bench.theirs(name, images=images, workers=count, seconds=seconds, **({"formats": bench.work} if name == "ffcv" else {}))
 
 
@@ -112,11 +112,13 @@ def best_ways(bench, rows, images):
     return best
 
 
-def print_stages(turns):
+def print_stages(what, turns):
     """Where our threads spend their wall time; only useful on a quiet machine."""
     names = list(dict.fromkeys(name for turn in turns for name in turn["stage_ms"]))
     stages = {name: statistics.median(turn["stage_ms"].get(name, 0) for turn in turns) for name in names}
-    print("our loader, ms per image: " + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
+    rate = statistics.median(turn[PER_CPU] for turn in turns)
+    print(f"our loader, {what}: {rate:.0f} images per CPU-second; ms per image: "
+          + ", ".join(f"{name} {value:.3f}" for name, value in stages.items()), flush=True)
 
 
 def images(bench, rows):
@@ -129,17 +131,22 @@ def images(bench, rows):
     if not rows:
         return
     best = best_ways(bench, rows, images)
-    ways = {*best.items(), *((("loader", 1), ("loader", 2)) if "threads" in rows else ())}
+    later = ("known rows", best["loader"])
+    ways = {*best.items(), later, *((("loader", 1), ("loader", 2)) if "threads" in rows else ())}
     sides = {way: lambda way=way: loader_rate(bench, images, *way, bench.seconds) for way in sorted(ways)}
     if "decode" in rows:
         sides["decode"] = lambda: bench.ours("decode", data=images, seconds=bench.seconds)
     found = measure.in_turns(sides, bench.pairs, "images")
-    print_stages(found["loader", best["loader"]])
+    print_stages("first epoch", found["loader", best["loader"]])
+    print_stages("known rows", found[later])
+    rate_later = figures_of(found[later], PER_CPU)
     for name in rows.keys() - {"threads"}:
         theirs = "decode" if name == "decode" else (name, best[name])
         rows[name].ours, rows[name].theirs = figures_of(found["loader", best["loader"]], PER_CPU), figures_of(found[theirs], PER_CPU)
         rows[name].note = f"our threads: {best['loader']}" + (
             "" if name == "decode" else f", their {'threads' if name == 'ffcv' else 'workers'}: {best[name]}")
+        ratio = statistics.median(ours / other for ours, other in zip(rate_later, rows[name].theirs))
+        rows[name].note += f"; with known rows {ratio:.2f}"
     if "threads" in rows:
         rows["threads"].ours, rows["threads"].theirs = (figures_of(found["loader", count], "per_second") for count in (2, 1))
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +26,9 @@ data::ImageLoaderOptions options_for(data::ImageSplit split, const Words& words)
   options.policy = {.crop = augment::Crop::kRandomResized, .out_width = kSide, .out_height = kSide, .flip = true};
   options.batch = kBatch;
   options.threads = static_cast<int>(words.number("threads", 1));
+  if (words.number("rows", 0) != 0) {
+    options.rows = std::make_shared<data::RowIndex>(*options.split.source, data::RowIndexOptions{});
+  }
   if (words.number("replace", 0) != 0) {
     options.bad = {.on_bad = data::OnBad::kReplace, .budget = 0.05};
   }
@@ -78,7 +82,8 @@ Json loader(const Words& words) {
   options.bad.listener = [&bad](const core::BadSample& each) { bad.insert(each.index); };
   const bool whole_epochs = options.bad.on_bad == data::OnBad::kReplace;
   data::ImageLoader loader(std::move(options));
-  for (int i = 0; i < 4; ++i) {
+  const std::int64_t ahead = std::max<std::int64_t>(4, words.number("rows", 0) * loader.steps_per_epoch());
+  for (std::int64_t i = 0; i < ahead; ++i) {
     (void)take(loader);
   }
   Json figures = rate_of(words.seconds(), [&] {

@@ -32,8 +32,9 @@ using Json = nlohmann::json;
 [[nodiscard]] Json rate_of(double seconds, const std::function<std::int64_t()>& take);
 
 // Images: data=FOLDER. image_cases.cpp
-// threads=N seconds=S: ImageLoader with crops of 224, and its stages in ms. With replace=1 bad images are replaced and
-// counted. After FOLDER is opened, the file remove=KEY is removed and the file block=KEY is replaced by a folder.
+// threads=N seconds=S: ImageLoader with crops of 224, and its stages in ms. rows=N: it knows the rows of JPEGs that N
+// epochs have told; without, it knows none, as in the first epoch. With replace=1 bad images are replaced and counted.
+// After FOLDER is opened, the file remove=KEY is removed and the file block=KEY is replaced by a folder.
 [[nodiscard]] Json loader(const Words& words);
 // seconds=S: libjpeg-turbo (path=own: our own path) decodes files in memory to whole images, nothing else
 [[nodiscard]] Json decode(const Words& words);

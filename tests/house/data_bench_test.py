@@ -28,6 +28,7 @@ case "$*" in
     cat "$folder/$lost" "$folder/$blocked" >/dev/null && rm "$folder/$lost" "$folder/$blocked" && mkdir "$folder/$blocked" || exit 3
     echo '{"per_cpu_second": 297, "bad": '${FAKE_BAD:-2}'}' ;;
   mode=loader*replace=1*) echo '{"per_cpu_second": 300, "bad": '${FAKE_BAD_WHOLE:-0}'}' ;;
+  mode=loader*rows=8*) echo '{"per_cpu_second": 500, "stage_ms": {"read": 0.1, "decode": 1}}' ;;
   mode=loader*threads=2*) echo '{"per_cpu_second": 440, "per_second": 570, "stage_ms": {"read": 1, "decode": 2, "augment": 3}}' ;;
   mode=loader*) echo '{"per_cpu_second": 450, "per_second": 300, "stage_ms": {"read": 0.1, "decode": 2, "augment": 0.4}}' ;;
   mode=decode*) echo '{"per_cpu_second": 250}' ;;
@@ -115,7 +116,8 @@ class Run(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertIn("commit abc123; QUICK", said)
         self.assertIn("Compared with torch 2.11.0.", said)
-        self.assertIn("our loader, ms per image: read 0.100, decode 2.000, augment 0.400", said)
+        self.assertIn("our loader, first epoch: 450 images per CPU-second; ms per image: read 0.100, decode 2.000, augment 0.400", said)
+        self.assertRegex(said, r"DataLoader \+ PIL, our threads: 1, their workers: 0; with known rows 5.00 ")
         self.assertEqual(len(rows), len(compare.NAMES), said)
         wanted = {  # ratio, verdict
             "JPEG files against DataLoader + PIL": ("4.50 (4.50 to 4.50)", "met"),
