@@ -53,7 +53,7 @@ bench-peers: bootstrap ## Compare with Python PyTorch, accelerate, Lightning: 40
 	@tools/demo_data $(DEMO_DATA)
 	@bench/peers/run $(RELEASE) $(DEMO_DATA) $(if $(QUICK),--quick)
 
-bench-data: ## Compare the loader with DataLoader and FFCV: 25 minutes; QUICK=1: a check that it runs
+bench-data: ## Compare the loader with DataLoader and FFCV: 30 minutes; QUICK=1: a check that it runs
 	@tools/bootstrap libopencv-dev libturbojpeg0-dev || tools/bootstrap  # without them FFCV is skipped
 	@$(call configure,release)
 	@$(call ninja,release,stoker loader_bench)
