@@ -2,7 +2,7 @@
 # Fuzz targets: tests/fuzz/<name>_fuzz.cpp, a function that takes any bytes and ends the process on an error. Without
 # STOKER_FUZZ the program fuzz_<name>_replay is a test that runs it on the committed inputs of tests/fuzz/corpus/<name>
 # (its name does not end in _tests, because make bundle packs those). In the preset fuzz, with STOKER_FUZZ, libFuzzer
-# runs it, and the build target fuzzers builds them all.
+# runs it, and the build target fuzzers builds them all; tests/fuzz/<name>_mutator.cpp, if there is one, makes the inputs.
 #
 #   stoker_fuzz_targets(<name>... LINK target...)     in tests/CMakeLists.txt; the linked targets need no torch
 option(STOKER_FUZZ "Build the fuzz targets for libFuzzer (clang)" OFF)
@@ -12,9 +12,13 @@ function(stoker_fuzz_targets)
   foreach(name ${arg_UNPARSED_ARGUMENTS})
     set(target fuzz_${name}_tests)  # the name that stoker_label_torch_free_tests() expects for the test fuzz_<name>
     add_executable(${target} fuzz/${name}_fuzz.cpp)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
     target_link_libraries(${target} PRIVATE ${arg_LINK} stoker_flags)
     add_dependencies(fuzzers ${target})
     if(STOKER_FUZZ)
+      if(EXISTS ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}_mutator.cpp)
+        target_sources(${target} PRIVATE fuzz/${name}_mutator.cpp)
+      endif()
       target_link_options(${target} PRIVATE -fsanitize=fuzzer)
       set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}_fuzz RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     else()

@@ -66,12 +66,13 @@ inline JpegOutcome jpeg_outcome(data::ImageDecoder& decoder, Bytes file, const J
     const augment::ImageView view = decoder.decode(out.region, "x.jpg", shrink, rows);
     out.width = view.width, out.height = view.height, out.channels = view.channels;
     const auto bytes = static_cast<std::size_t>(out.region.width * view.channels);
-    std::vector<std::uint8_t> row(bytes + augment::kSlack);
-    out.pixels.reserve(bytes * static_cast<std::size_t>(out.region.height));
+    // The bytes beyond a row of a JPEG may be read, too, which AddressSanitizer checks.
+    const std::size_t beyond = data::image_format(file) == "JPEG" ? augment::kSlack : 0;
+    out.pixels.reserve(bytes * static_cast<std::size_t>(out.region.height) + beyond);
     for (int y = out.region.top; y < out.region.top + out.region.height; ++y) {
-      // The bytes beyond a row may be read, too, which AddressSanitizer checks.
-      std::copy_n(view.row(y) + std::ptrdiff_t{out.region.left} * view.channels, row.size(), row.data());
-      out.pixels.insert(out.pixels.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(bytes));
+      const std::uint8_t* row = view.row(y) + std::ptrdiff_t{out.region.left} * view.channels;
+      out.pixels.insert(out.pixels.end(), row, row + bytes + beyond);
+      out.pixels.resize(out.pixels.size() - beyond);
     }
   } catch (const DataError& error) {
     out.error = error.what();
