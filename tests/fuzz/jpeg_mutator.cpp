@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/jpeg_kinds.h"
+#include "support/jpeg_symbols.h"
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
@@ -111,7 +112,15 @@ void change_header(Buffer& file, const std::vector<Segment>& header, QuickRandom
   std::copy_n(content.begin(), std::min(content.size(), segment.size), first);
 }
 
-Buffer new_file(QuickRandom& random) {
+std::vector<std::byte> new_symbols(QuickRandom& random) {
+  testing::SymbolJpeg kind{.width = 1 + random.below(40), .height = 1 + random.below(40), .wild = random.below(2) == 0};
+  kind.factors[0] = {1 + random.below(2), 1 + random.below(2)};
+  kind.factors.resize(random.below(4) == 0 ? 1 : 3, {1, 1});
+  kind.restart = std::max(0, random.below(8) - 3);
+  return testing::symbol_jpeg(kind, random());
+}
+
+std::vector<std::byte> new_picture(QuickRandom& random) {
   std::vector<JpegKind> kinds = testing::common_samplings();
   const int which = random.below(8);
   if (which < 2) {
@@ -122,7 +131,11 @@ Buffer new_file(QuickRandom& random) {
   const JpegKind& kind = kinds[static_cast<std::size_t>(random.below(static_cast<int>(kinds.size())))];
   const auto content = static_cast<testing::JpegContent>(random.below(testing::kJpegContents));
   const int width = 1 + random.below(48), height = 1 + random.below(48), quality = 1 + random.below(100);
-  const std::vector<std::byte> bytes = testing::written_jpeg(kind, width, height, quality, content, random());
+  return testing::written_jpeg(kind, width, height, quality, content, random());
+}
+
+Buffer new_file(QuickRandom& random) {
+  const std::vector<std::byte> bytes = random.below(2) == 0 ? new_symbols(random) : new_picture(random);
   const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
   return {first, first + bytes.size()};
 }

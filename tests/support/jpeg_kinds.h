@@ -87,10 +87,4 @@ inline std::vector<JpegKind> codings_of(const JpegKind& kind) {
   return all;
 }
 
-// Whether BaselineJpeg should decode it, so that a test that runs only libjpeg-turbo on both sides fails.
-inline bool is_plain(const JpegKind& kind) {
-  return !kind.progressive && !kind.arithmetic && !kind.apart &&
-         (kind.colours == JCS_YCbCr || kind.colours == JCS_GRAYSCALE);
-}
-
 }  // namespace stoker::testing

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decoder of baseline JPEGs equals libjpeg-turbo on files with random Huffman tables and random symbols: what the
+// format allows but no encoder writes, and what libjpeg-turbo accepts beyond it.
+#include <gtest/gtest.h>
+
+#include "support/jpeg_paths.h"
+#include "support/jpeg_symbols.h"
+
+namespace stoker::data {
+namespace {
+
+class JpegPathSymbols : public ::testing::Test {
+ protected:
+  void compare_files(bool wild, int files) {
+    const std::vector<std::vector<std::array<int, 2>>> samplings = {{{1, 1}},
+                                                                    {{1, 1}, {1, 1}, {1, 1}},
+                                                                    {{2, 2}, {1, 1}, {1, 1}},
+                                                                    {{2, 1}, {1, 1}, {1, 1}},
+                                                                    {{1, 2}, {1, 1}, {1, 1}}};
+    testing::QuickRandom random(wild ? 1 : 2);
+    for (int i = 0; i < files; ++i) {
+      testing::SymbolJpeg kind{.width = 1 + random.below(70), .height = 1 + random.below(50), .wild = wild};
+      kind.factors = samplings[static_cast<std::size_t>(i) % samplings.size()];
+      kind.restart = std::max(0, random.below(12) - 5);
+      const std::vector<std::byte> file = testing::symbol_jpeg(kind, static_cast<std::uint64_t>(i));
+      JpegRows rows;
+      for (int way = 0; way < 4; ++way) {
+        const testing::JpegAsked asked{.channels = way == 2 ? 1 : 3,
+                                       .strict = random.below(3) != 0,
+                                       .region = way == 0 ? 0 : 1 + static_cast<std::uint64_t>(random())};
+        ASSERT_EQ(paths_.difference(file, asked, i % 2 == 0 ? &rows : nullptr), "")
+            << "file " << i << ", " << kind.factors.size() << " components of " << kind.factors[0][0] << " x "
+            << kind.factors[0][1] << ", " << kind.width << " x " << kind.height << ", restart " << kind.restart;
+      }
+    }
+  }
+
+  testing::JpegPaths paths_;
+};
+
+TEST_F(JpegPathSymbols, EqualsTheLibraryForWhatTheFormatAllows) {
+  compare_files(false, 2500);
+  EXPECT_EQ(paths_.images(), paths_.compared());
+}
+
+TEST_F(JpegPathSymbols, EqualsTheLibraryForWhatItAcceptsBeyond) {
+  compare_files(true, 2500);
+  EXPECT_GT(paths_.images(), paths_.compared() * 9 / 10);
+}
+
+}  // namespace
+}  // namespace stoker::data
