@@ -25,19 +25,18 @@ class JpegPathRows : public ::testing::Test {
     }
   }
 
-  // Files that BaselineJpeg decodes, with restart markers and without.
+  // Files that BaselineJpeg decodes, and the height of their MCUs.
   template <typename Check>
   void of_each(Check check) {
     for (const JpegKind& common : testing::common_samplings()) {
-      for (int restart = 0; restart < 3; ++restart) {
+      for (const bool optimized : {false, true}) {
         JpegKind kind = common;
-        kind.restart = restart == 1 ? 4 : 0;
-        kind.restart_rows = restart == 2 ? 2 : 0;
-        SCOPED_TRACE(kind.name + ", restart " + std::to_string(restart));
+        kind.optimized = optimized;
+        SCOPED_TRACE(kind.name);
         const int unit = kind.factors[0][1] == 2 ? 16 : 8;
-        ASSERT_NO_FATAL_FAILURE(check(testing::written_jpeg(kind, kWidth, kHeight, 75, JpegContent::kScene, 9), unit));
-        ASSERT_NO_FATAL_FAILURE(
-            check(testing::written_jpeg(kind, kWidth, kHeight, 75, JpegContent::kCoefficients, 9), unit));
+        for (const JpegContent content : {JpegContent::kScene, JpegContent::kNoise, JpegContent::kCoefficients}) {
+          ASSERT_NO_FATAL_FAILURE(check(testing::written_jpeg(kind, kWidth, kHeight, 75, content, 9), unit));
+        }
       }
     }
   }
