@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes give the same pixels or the same words of an error by both decoders of JPEG: whole images and parts, one
-// channel and three, strict and lenient, and with the rows that a first decode of the file learned. Arbitrary rows of a
-// file give an image or a DataError. jpeg_mutator.cpp makes the inputs.
+// channel and three, strict and lenient, with the rows that a first decode of the file learned, and with AVX-512 and
+// AVX2. Arbitrary rows of a file give an image or a DataError. jpeg_mutator.cpp makes the inputs.
+#include <array>
+#include <memory>
+#include <vector>
+
 #include "fuzz_target.h"
+#include "support/instruction_sets.h"
 #include "support/jpeg_paths.h"
 
 namespace stoker::fuzz {
@@ -16,6 +21,21 @@ constexpr data::DecodeLimits kLimits = {
 struct Decoders {
   data::ImageDecoder library{data::JpegPath::kLibrary}, fastest{data::JpegPath::kFastest};
 };
+
+// Those of one set of instructions that BaselineJpeg is made for; which one depends on the input.
+Decoders& decoders_for(std::uint64_t choice) {
+  static const std::vector<std::int64_t> all = testing::instruction_sets();
+  static std::array<std::unique_ptr<Decoders>, 3> made;  // as many sets contain AVX2
+  std::size_t set = choice % made.size();
+  while (set > 0 && (all[set] & HWY_AVX2) == 0) {
+    --set;
+  }
+  testing::use_instructions(all[set]);
+  if (!made[set]) {
+    made[set] = std::make_unique<Decoders>();
+  }
+  return *made[set];
+}
 
 testing::JpegOutcome compare(Decoders& decoders, Bytes file, const testing::JpegAsked& asked, data::JpegRows* rows) {
   testing::JpegOutcome truth = testing::jpeg_outcome(decoders.library, file, asked, nullptr, kLimits);
@@ -51,9 +71,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 4 || data[0] != 0xFF || data[1] != 0xD8 || data[2] != 0xFF) {
     return 0;  // another format
   }
-  static Decoders decoders;
   const Bytes file = std::as_bytes(std::span(data, size));
   const std::uint64_t choice = hash_of(file);
+  Decoders& decoders = decoders_for(choice >> 20);
   testing::JpegAsked asked{.channels = (choice & 1) != 0 ? 1 : 3, .strict = (choice & 2) != 0};
   asked.region = (choice & 4) != 0 ? 0 : 1 + (choice >> 8);
   data::JpegRows rows;
