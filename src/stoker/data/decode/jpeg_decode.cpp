@@ -15,6 +15,7 @@
 #include "stoker/base/error.h"
 #include "stoker/data/decode/exif.h"
 #include "stoker/data/decode/image_decode.h"
+#include "stoker/data/decode/jpeg_baseline.h"
 
 namespace stoker::data {
 namespace {
@@ -215,22 +216,38 @@ JpegDecoder::Reader::Reader() {
   progress.progress_monitor = on_progress;
 }
 
-JpegDecoder::JpegDecoder(JpegPath path) : path_(path), reader_(std::make_unique<Reader>()) {}
+JpegDecoder::JpegDecoder(JpegPath path)
+    : baseline_(path == JpegPath::kLibrary ? nullptr : std::make_unique<BaselineJpeg>()),
+      reader_(std::make_unique<Reader>()) {}
 JpegDecoder::~JpegDecoder() = default;
+
+void JpegDecoder::read_header(std::string_view name) { run(*reader_, step_header, name); }
 
 StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
   Reader& reader = *reader_;
   reader.strict = strict;
   reader.file = file;
-  run(reader, step_header, name);
+  const std::optional<StoredImage> baseline = baseline_ ? baseline_->open(file) : std::nullopt;
+  is_baseline_ = baseline.has_value();
+  if (is_baseline_) {
+    return *baseline;
+  }
+  read_header(name);
   return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
           reader.info.num_components, orientation_of(reader.info)};
 }
 
 augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
                                        const DecodeLimits& limits, std::string_view name, JpegRows* rows) {
-  (void)rows, (void)path_;
   Reader& reader = *reader_;
+  if (is_baseline_) {
+    if (shrink == 1) {
+      if (const std::optional<augment::ImageView> decoded = baseline_->decode(region, channels, rows)) {
+        return *decoded;
+      }
+    }
+    read_header(name);
+  }
   jpeg_decompress_struct& info = reader.info;
   const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
   info.out_color_space = four ? JCS_CMYK : channels == 1 ? JCS_GRAYSCALE : JCS_RGB;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes JPEG with libjpeg-turbo: first the header, then only the requested pixels. Used only by image_decode, which
-// documents the behaviour. One thread per decoder.
+// Decodes JPEG: first the header, then only the requested pixels. Baseline images by BaselineJpeg, everything else,
+// and every image with any irregularity, by libjpeg-turbo. Used only by image_decode, which documents the behaviour.
+// One thread per decoder.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 namespace stoker::data {
 
+class BaselineJpeg;
 struct DecodeLimits;
 
 class JpegDecoder {
@@ -35,7 +37,10 @@ class JpegDecoder {
                             std::string_view name, JpegRows* rows = nullptr);
 
  private:
-  JpegPath path_;
+  void read_header(std::string_view name);
+
+  std::unique_ptr<BaselineJpeg> baseline_;  // null: all images by libjpeg-turbo
+  bool is_baseline_ = false;                // the open image, as far as its header says
   std::unique_ptr<Reader> reader_;
   std::vector<std::uint8_t> pixels_;  // only grows
 };

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/decode/jpeg_tables.h"
+
+#include <algorithm>
+
+namespace stoker::data {
+namespace {
+
+constexpr int kMaxCode = 16;                     // bits
+constexpr int kMaxDcSize = 11, kMaxAcSize = 10;  // bits of a value in 8-bit images (T.81, F.1.2)
+constexpr int kEndOfBlockSymbol = 0x00, kSixteenZeros = 0xF0;
+
+int value_of(HuffmanCodes codes, std::size_t i) { return std::to_integer<int>(codes[i]); }
+
+// T.81, F.2.2.1: values with a leading 0 are negative.
+int extended(int bits, int size) { return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1; }
+
+// The second symbol of an entry if it fits: its code and value are the `have` bits, which are followed by others.
+void add_second(LookupEntry& entry, HuffmanCode::Symbol symbol, int rest, int have) {
+  const int size = symbol.value & 15, bits = symbol.bits + size;
+  if (symbol.bits == 0 || bits > have) {
+    return;
+  }
+  entry.bits += bits;
+  if (symbol.value == kEndOfBlockSymbol) {
+    entry.step += kEndOfBlock;
+  } else {
+    entry.step += (symbol.value >> 4) + 1;
+    if (size > 0) {
+      entry.second = extended(rest >> (kLookBits - bits) & ((1 << size) - 1), size);
+    }
+  }
+}
+
+LookupEntry irregular() { return {.first_step = kNowhere, .step = kNowhere}; }
+
+LookupEntry dc_entry(HuffmanCode::Symbol symbol) {
+  const int size = symbol.value, bits = symbol.bits + size;
+  // A difference of 0 is written as a second value, since a value of no bits cannot be taken from the data.
+  return {
+      .bits = bits, .code = symbol.bits, .size = size, .first = bits, .first_step = size > 0 ? 1 : kNowhere, .step = 1};
+}
+
+LookupEntry ac_entry(HuffmanCode::Symbol symbol) {
+  const int size = symbol.value & 15, bits = symbol.bits + size, step = (symbol.value >> 4) + 1;
+  return {.bits = bits,
+          .code = symbol.bits,
+          .size = size,
+          .first = bits,
+          .first_step = size > 0 ? step : kNowhere,
+          .step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : step};
+}
+
+}  // namespace
+
+bool HuffmanCode::read(HuffmanCodes codes, int largest) {
+  if (codes.size() < kMaxCode) {
+    return false;
+  }
+  by_bits.fill({});
+  symbols = codes.subspan(kMaxCode);
+  int code = 0, known = 0;  // code: of the current length
+  for (int length = 1; length <= kMaxCode; ++length) {
+    const auto l = static_cast<std::size_t>(length);
+    const int count = value_of(codes, l - 1);
+    offset[l] = known - code;
+    for (int i = 0; i < count && length <= kLookBits; ++i) {
+      const int shift = kLookBits - length;
+      const auto symbol = static_cast<std::uint8_t>(value_of(symbols, static_cast<std::size_t>(known + i)));
+      if (code + i < 1 << length) {
+        std::fill_n(by_bits.begin() + ((code + i) << shift), 1 << shift,
+                    Symbol{static_cast<std::uint8_t>(length), symbol});
+      }
+    }
+    code += count;
+    known += count;
+    if (code >= 1 << length) {  // too many codes, or one of only ones
+      return false;
+    }
+    end[l] = code << (kMaxCode - length);
+    code <<= 1;
+  }
+  for (int i = 0; i < known; ++i) {
+    const int symbol = value_of(symbols, static_cast<std::size_t>(i)), size = symbol & 15;
+    const bool is_ac = largest == kMaxAcSize;
+    const bool known_zero = symbol == kEndOfBlockSymbol || (is_ac && symbol == kSixteenZeros);
+    if (size > largest || (!is_ac && symbol > largest) || (size == 0 && !known_zero)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+HuffmanCode::Symbol HuffmanCode::find(unsigned bits) const {
+  for (std::size_t length = 1; length <= kMaxCode; ++length) {
+    if (static_cast<std::int32_t>(bits) < end[length]) {
+      const auto code = static_cast<int>(bits >> (kMaxCode - length));
+      return {static_cast<std::uint8_t>(length),
+              static_cast<std::uint8_t>(value_of(symbols, static_cast<std::size_t>(code + offset[length])))};
+    }
+  }
+  return {};
+}
+
+void BlockTables::close() {
+  first.fill(irregular().packed());
+  rest.fill(irregular().packed());
+}
+
+bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
+  if (!dc.read(dc_codes, kMaxDcSize) || !ac.read(ac_codes, kMaxAcSize)) {
+    return false;
+  }
+  for (int i = 0; i < 1 << kLookBits; ++i) {
+    for (const bool is_dc : {true, false}) {
+      const HuffmanCode::Symbol symbol = (is_dc ? dc : ac).by_bits[static_cast<std::size_t>(i)];
+      LookupEntry entry = symbol.bits == 0 ? irregular() : is_dc ? dc_entry(symbol) : ac_entry(symbol);
+      const int have = kLookBits - entry.bits;
+      if (entry.bits > 0 && have > 0 && entry.size > 0) {
+        const int after = i << entry.bits & ((1 << kLookBits) - 1);
+        add_second(entry, ac.by_bits[static_cast<std::size_t>(after)], after, have);
+      }
+      (is_dc ? first : rest)[static_cast<std::size_t>(i)] = entry.packed();
+    }
+  }
+  return true;
+}
+
+}  // namespace stoker::data

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lookup tables for the Huffman codes of one component: ten bits of the data give one or two symbols. Built by
+// BaselineJpeg for each image, read by jpeg_entropy. Thread-safe: values. Codes: ITU-T T.81, annexes C and F.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "stoker/data/decode/jpeg_header.h"
+
+namespace stoker::data {
+
+inline constexpr int kLookBits = 10;  // 11 were not faster, 12 leave the L1 cache
+
+// Places of coefficients while a block is decoded: place of the zigzag - 64, so that places below 0 lie in the block.
+// The last decoded coefficient is at kBeforeBlock before the first lookup and at kLast in a complete block.
+inline constexpr int kBeforeBlock = -65, kLast = -1;
+// Added at the end of a block. Together they keep bit 9 of the place set if the block was not complete before, as bit
+// 9 of every place in the block is, and clear if it was.
+inline constexpr int kEndOfBlock = 1 + 1024;
+inline constexpr int kInBlock = 512;
+// Steps that lead out of a block from every place in it.
+inline constexpr int kNowhere = 100;
+
+// What the next ten bits say. The first symbol may have more bits than these, its value is taken from the data; the
+// second symbol fits, its value is in the entry. Steps are added to the place: run + 1 of a coefficient.
+struct LookupEntry {
+  int bits = 0;        // of both symbols with their values; 0: the code is longer than ten bits or not a code
+  int code = 0;        // bits of the first symbol's code
+  int size = 0;        // bits of the first symbol's value, which follow
+  int first = 0;       // bits of the first symbol and its value
+  int second = 0;      // value of the second symbol; 0 without one
+  int first_step = 0;  // to the first symbol's coefficient; kNowhere if it has none
+  int step = 0;        // of both symbols
+
+  [[nodiscard]] constexpr std::uint64_t packed() const {
+    const auto field = [](int value, int place, int width) {
+      return (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << width) - 1)) << place;
+    };
+    return field(bits, 0, 6) | field(code, 6, 6) | field(64 - size, 12, 6) | field(first, 18, 6) |
+           field(second, 24, 16) | field(first_step, 40, 8) | field(step, 48, 16);
+  }
+};
+
+// Symbols by their code.
+struct HuffmanCode {
+  struct Symbol {
+    std::uint8_t bits = 0;  // of the code; 0: not a code
+    std::uint8_t value = 0;
+  };
+  // False if the codes are none, or contain one that only ones make (which ends the data), or sizes above largest.
+  bool read(HuffmanCodes codes, int largest);
+  // The symbol whose code begins the 16 bits.
+  [[nodiscard]] Symbol find(unsigned bits) const;
+
+  std::array<Symbol, 1 << kLookBits> by_bits;  // if the code is that short
+  std::array<std::int32_t, 17> end;            // by length: the code behind the last one, in 16 bits
+  std::array<std::int32_t, 17> offset;         // by length: of the symbol, from the code
+  HuffmanCodes symbols;
+};
+
+struct BlockTables {
+  using Entries = std::array<std::uint64_t, 1 << kLookBits>;  // LookupEntry::packed()
+  // False if the codes are not for BaselineJpeg.
+  bool build(HuffmanCodes dc_codes, HuffmanCodes ac_codes);
+  // No bits are a code.
+  void close();
+
+  alignas(64) Entries first, rest;  // for the first lookup in a block (DC), and for the others
+  HuffmanCode dc, ac;
+};
+
+}  // namespace stoker::data
