@@ -34,7 +34,7 @@ class JpegPathRows : public ::testing::Test {
         kind.optimized = optimized;
         SCOPED_TRACE(kind.name);
         const int unit = kind.factors[0][1] == 2 ? 16 : 8;
-        for (const JpegContent content : {JpegContent::kScene, JpegContent::kNoise, JpegContent::kCoefficients}) {
+        for (const JpegContent content : {JpegContent::kScene, JpegContent::kNoise, JpegContent::kSaturated}) {
           ASSERT_NO_FATAL_FAILURE(check(testing::written_jpeg(kind, kWidth, kHeight, 75, content, 9), unit));
         }
       }
