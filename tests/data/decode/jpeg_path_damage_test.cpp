@@ -16,9 +16,18 @@ using testing::JpegKind;
 
 using File = std::vector<std::byte>;
 
-// Small files of every common sampling, with restart markers and without, and of each kind of other coding.
-std::vector<JpegKind> damaged_kinds() {
+// The common samplings, and grey images whose blocks libjpeg-turbo decodes two rows at a time.
+std::vector<JpegKind> sampled() {
   std::vector<JpegKind> kinds = testing::common_samplings();
+  for (const auto factors : {std::array<int, 2>{2, 2}, {1, 2}, {2, 1}}) {
+    kinds.push_back({.name = "grey", .colours = JCS_GRAYSCALE, .factors = {factors}});
+  }
+  return kinds;
+}
+
+// Small files of every sampling, with restart markers and without, and of each kind of other coding.
+std::vector<JpegKind> damaged_kinds() {
+  std::vector<JpegKind> kinds = sampled();
   for (const JpegKind& kind : testing::common_samplings()) {
     kinds.push_back(kind);
     kinds.back().restart = 2;
@@ -93,7 +102,7 @@ TEST_F(JpegDamage, EveryByteIsChanged) {
 
 // In the scan every bit is flipped, and each such file is decoded whole, in part, strict and lenient.
 TEST_F(JpegDamage, EveryBitOfAScanIsFlipped) {
-  for (const JpegKind& kind : testing::common_samplings()) {
+  for (const JpegKind& kind : sampled()) {
     const File whole = testing::written_jpeg(kind, 19, 21, 60, JpegContent::kScene, 8);
     File file = whole;
     for (std::size_t bit = scan_of(whole) * 8; bit < whole.size() * 8; ++bit) {
@@ -105,6 +114,26 @@ TEST_F(JpegDamage, EveryBitOfAScanIsFlipped) {
         ASSERT_EQ(paths_.difference(file, asked), "") << kind.name << ", bit " << bit % 8 << " of byte " << bit / 8;
       }
       file[bit / 8] = whole[bit / 8];
+    }
+  }
+}
+
+// The library has a limit for sides, and we have one for sides and pixels.
+TEST_F(JpegDamage, SidesAreLargerThanThePicture) {
+  const File whole = testing::written_jpeg(testing::common_samplings()[1], 27, 34, 70, JpegContent::kScene, 4);
+  constexpr std::byte kFrame[] = {std::byte{0xFF}, std::byte{0xC0}};
+  const auto frame = std::ranges::search(whole, kFrame).begin() - whole.begin();
+  for (const int side : {0, 1, 26, 28, 35, 300, 9999, 32767, 32768, 65499, 65500, 65501, 65535}) {
+    for (const auto place : {frame + 5, frame + 7}) {  // height, width
+      File file = whole;
+      file[static_cast<std::size_t>(place)] = std::byte(side >> 8);
+      file[static_cast<std::size_t>(place) + 1] = std::byte(side & 255);
+      for (const std::int64_t pixels : {std::int64_t{1000}, std::int64_t{100'000'000}}) {
+        paths_.limits.max_pixels = pixels;
+        for (int i = 0; i < 4; ++i) {
+          ASSERT_NO_FATAL_FAILURE(compare(file)) << side;
+        }
+      }
     }
   }
 }
