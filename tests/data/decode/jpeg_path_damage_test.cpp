@@ -165,6 +165,25 @@ TEST_F(JpegDamage, MarkersAndBytesAreInserted) {
   });
 }
 
+// Several FF and a 0 are one FF of the data. What follows counts, too, and so does that the file ends.
+TEST_F(JpegDamage, ThereAreFillBytesBeforeAZero) {
+  constexpr std::byte kPiece[] = {std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0}};
+  for (const JpegKind& kind : sampled()) {
+    const File whole = testing::written_jpeg(kind, 24, 60, 70, JpegContent::kScene, 4);
+    for (std::size_t at = scan_of(whole); at < whole.size(); ++at) {
+      for (const std::size_t more : {std::size_t{0}, std::size_t{5}, whole.size() - at}) {
+        const auto rest = whole.begin() + static_cast<std::ptrdiff_t>(at);
+        File file(whole.begin(), rest);
+        file.insert(file.end(), std::begin(kPiece), std::end(kPiece));
+        file.insert(file.end(), rest, rest + static_cast<std::ptrdiff_t>(std::min(more, whole.size() - at)));
+        for (std::uint64_t region = 0; region < 10; ++region) {
+          ASSERT_EQ(paths_.difference(file, {.region = region}), "") << "at byte " << at << ", " << more << " more";
+        }
+      }
+    }
+  }
+}
+
 TEST_F(JpegDamage, BytesAreRemoved) {
   of_each_kind([&](const File& whole) {
     for (std::size_t at = 2; at < whole.size(); ++at) {
