@@ -46,8 +46,8 @@ HWY_INLINE void drop(Window& window, std::uint64_t bits) {
 
 struct Place {
   const BlockPlan* block;
-  const std::uint64_t* entries;  // for the next lookup
-  std::int64_t last;             // place of the last coefficient
+  const LookupEntry* entries;  // for the next lookup
+  std::int64_t last;           // place of the last coefficient
 };
 
 // One symbol of at most 27 bits.
@@ -82,34 +82,34 @@ HWY_NOINLINE SingleSymbol decode_single(const BlockPlan& block, std::int64_t pla
 }
 
 // What an entry that leads nowhere stands for.
-HWY_NOINLINE SingleSymbol resolve(const Place& from, std::uint64_t entry, std::uint64_t window,
+HWY_NOINLINE SingleSymbol resolve(const Place& from, const LookupEntry& entry, std::uint64_t window,
                                   const std::int16_t* order) {
-  if ((entry & 63) == 0) {
+  if (entry.bits == 0) {
     return decode_single(*from.block, from.last, window, order);
   }
   // The first symbol may have completed the block; the second one then belongs to the next block.
-  const std::int64_t first = from.last + static_cast<std::int64_t>(entry >> 40 & 255);
-  return {first == kLast ? entry >> 18 & 63 : 0, kLast};
+  const bool completed = from.last + entry.first_step == kLast;
+  return {completed ? static_cast<std::uint64_t>(entry.code + entry.size()) : 0, kLast};
 }
 
 // The value of the first symbol: `size` bits behind its code.
-HWY_INLINE std::int16_t first_value(std::uint64_t window, std::uint64_t entry) {
-  const std::uint64_t value = window << (entry >> 6 & 63);
+HWY_INLINE std::int16_t first_value(std::uint64_t window, const LookupEntry& entry) {
+  const std::uint64_t value = window << (entry.code & 63);
   const std::uint64_t negative = ~static_cast<std::uint64_t>(static_cast<std::int64_t>(value) >> 63);
-  return static_cast<std::int16_t>(((value ^ negative) >> (entry >> 12 & 63) ^ negative) - negative);
+  return static_cast<std::int16_t>(((value ^ negative) >> (entry.unused & 63) ^ negative) - negative);
 }
 
 enum class Outcome : std::uint8_t { kGoOn, kRowEnds, kDamaged };
 
 // Takes one or two symbols.
 HWY_INLINE Outcome look_up(Window& window, Place& at, const BlockPlan* end, const std::int16_t* order) {
-  const std::uint64_t before = window.bits, entry = at.entries[before >> (64 - kLookBits)];
-  const std::int64_t first = at.last + static_cast<std::int64_t>(entry >> 40 & 255);
-  std::int64_t last = at.last + static_cast<std::int64_t>(entry >> 48);
-  drop(window, entry);
+  const std::uint64_t before = window.bits;
+  const LookupEntry& entry = at.entries[before >> (64 - kLookBits)];
+  std::int64_t last = at.last + entry.step;
+  drop(window, entry.bits);
   std::int16_t* const out = at.block->out;
-  out[order[last]] = static_cast<std::int16_t>(entry >> 24);  // before the first value: without a second one it has
-  out[order[first]] = first_value(before, entry);             // the same place
+  out[order[last]] = entry.second;  // before the first value: without a second one it has the same place
+  out[order[at.last + entry.first_step]] = first_value(before, entry);
   if (HWY_UNLIKELY((last & kInBlock) == 0)) {
     if (at.block == end) {
       return Outcome::kRowEnds;
@@ -119,12 +119,12 @@ HWY_INLINE Outcome look_up(Window& window, Place& at, const BlockPlan* end, cons
       return Outcome::kDamaged;
     }
     window.bits = before << symbol.bits;
-    window.count += (entry & 63) - symbol.bits;
+    window.count += entry.bits - symbol.bits;
     last = symbol.place;
   }
   const bool ended = last >= kLast;
   const BlockPlan* const next = at.block + 1;
-  const std::uint64_t* const rest = at.block->tables->rest.data();
+  const LookupEntry* const rest = at.block->tables->rest.data();
   at.entries = ended ? next->tables->first.data() : rest;
   at.block = ended ? next : at.block;
   at.last = ended ? kBeforeBlock : last;

@@ -21,34 +21,33 @@ void add_second(LookupEntry& entry, HuffmanCode::Symbol symbol, int rest, int ha
   if (symbol.bits == 0 || bits > have) {
     return;
   }
-  entry.bits += bits;
-  if (symbol.value == kEndOfBlockSymbol) {
-    entry.step += kEndOfBlock;
-  } else {
-    entry.step += (symbol.value >> 4) + 1;
-    if (size > 0) {
-      entry.second = extended(rest >> (kLookBits - bits) & ((1 << size) - 1), size);
-    }
+  entry.bits = static_cast<std::uint8_t>(entry.bits + bits);
+  const int step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : (symbol.value >> 4) + 1;
+  entry.step = static_cast<std::int16_t>(entry.step + step);
+  if (size > 0) {
+    entry.second = static_cast<std::int16_t>(extended(rest >> (kLookBits - bits) & ((1 << size) - 1), size));
   }
 }
 
-LookupEntry irregular() { return {.first_step = kNowhere, .step = kNowhere}; }
+constexpr LookupEntry kIrregular = {.first_step = kNowhere, .step = kNowhere};
 
-LookupEntry dc_entry(HuffmanCode::Symbol symbol) {
-  const int size = symbol.value, bits = symbol.bits + size;
-  // A difference of 0 is written as a second value, since a value of no bits cannot be taken from the data.
-  return {
-      .bits = bits, .code = symbol.bits, .size = size, .first = bits, .first_step = size > 0 ? 1 : kNowhere, .step = 1};
+// Of a first symbol alone.
+LookupEntry entry_of(HuffmanCode::Symbol symbol, int size, int step) {
+  LookupEntry entry;
+  entry.bits = static_cast<std::uint8_t>(symbol.bits + size);
+  entry.code = symbol.bits;
+  entry.unused = static_cast<std::uint8_t>(64 - size);
+  entry.first_step = static_cast<std::uint8_t>(size > 0 ? step : kNowhere);
+  entry.step = static_cast<std::int16_t>(step);
+  return entry;
 }
 
+// A difference of 0 is written as a second value, since a value of no bits cannot be taken from the data.
+LookupEntry dc_entry(HuffmanCode::Symbol symbol) { return entry_of(symbol, symbol.value, 1); }
+
 LookupEntry ac_entry(HuffmanCode::Symbol symbol) {
-  const int size = symbol.value & 15, bits = symbol.bits + size, step = (symbol.value >> 4) + 1;
-  return {.bits = bits,
-          .code = symbol.bits,
-          .size = size,
-          .first = bits,
-          .first_step = size > 0 ? step : kNowhere,
-          .step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : step};
+  const int step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : (symbol.value >> 4) + 1;
+  return entry_of(symbol, symbol.value & 15, step);
 }
 
 }  // namespace
@@ -103,8 +102,8 @@ HuffmanCode::Symbol HuffmanCode::find(unsigned bits) const {
 }
 
 void BlockTables::close() {
-  first.fill(irregular().packed());
-  rest.fill(irregular().packed());
+  first.fill(kIrregular);
+  rest.fill(kIrregular);
 }
 
 bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
@@ -114,13 +113,13 @@ bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
   for (int i = 0; i < 1 << kLookBits; ++i) {
     for (const bool is_dc : {true, false}) {
       const HuffmanCode::Symbol symbol = (is_dc ? dc : ac).by_bits[static_cast<std::size_t>(i)];
-      LookupEntry entry = symbol.bits == 0 ? irregular() : is_dc ? dc_entry(symbol) : ac_entry(symbol);
+      LookupEntry entry = symbol.bits == 0 ? kIrregular : is_dc ? dc_entry(symbol) : ac_entry(symbol);
       const int have = kLookBits - entry.bits;
-      if (entry.bits > 0 && have > 0 && entry.size > 0) {
+      if (entry.bits > 0 && have > 0 && entry.size() > 0) {
         const int after = i << entry.bits & ((1 << kLookBits) - 1);
         add_second(entry, ac.by_bits[static_cast<std::size_t>(after)], after, have);
       }
-      (is_dc ? first : rest)[static_cast<std::size_t>(i)] = entry.packed();
+      (is_dc ? first : rest)[static_cast<std::size_t>(i)] = entry;
     }
   }
   return true;

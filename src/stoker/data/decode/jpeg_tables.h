@@ -23,24 +23,19 @@ inline constexpr int kInBlock = 512;
 inline constexpr int kNowhere = 100;
 
 // What the next ten bits say. The first symbol may have more bits than these, its value is taken from the data; the
-// second symbol fits, its value is in the entry. Steps are added to the place: run + 1 of a coefficient.
+// second symbol fits, its value is in the entry. Steps are added to the place: run + 1 of a coefficient. All fields are
+// loaded on their own: processors have more ports for loads than for shifts.
 struct LookupEntry {
-  int bits = 0;        // of both symbols with their values; 0: the code is longer than ten bits or not a code
-  int code = 0;        // bits of the first symbol's code
-  int size = 0;        // bits of the first symbol's value, which follow
-  int first = 0;       // bits of the first symbol and its value
-  int second = 0;      // value of the second symbol; 0 without one
-  int first_step = 0;  // to the first symbol's coefficient; kNowhere if it has none
-  int step = 0;        // of both symbols
+  std::uint8_t bits = 0;        // of both symbols with their values; 0: the code is longer than ten bits or not a code
+  std::uint8_t code = 0;        // bits of the first symbol's code
+  std::uint8_t unused = 64;     // 64 - bits of the first symbol's value, which follow
+  std::uint8_t first_step = 0;  // to the first symbol's coefficient; kNowhere if it has none
+  std::int16_t second = 0;      // value of the second symbol; 0 without one
+  std::int16_t step = 0;        // of both symbols
 
-  [[nodiscard]] constexpr std::uint64_t packed() const {
-    const auto field = [](int value, int place, int width) {
-      return (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << width) - 1)) << place;
-    };
-    return field(bits, 0, 6) | field(code, 6, 6) | field(64 - size, 12, 6) | field(first, 18, 6) |
-           field(second, 24, 16) | field(first_step, 40, 8) | field(step, 48, 16);
-  }
+  [[nodiscard]] constexpr int size() const { return 64 - unused; }
 };
+static_assert(sizeof(LookupEntry) == 8);
 
 // Symbols by their code.
 struct HuffmanCode {
@@ -60,7 +55,7 @@ struct HuffmanCode {
 };
 
 struct BlockTables {
-  using Entries = std::array<std::uint64_t, 1 << kLookBits>;  // LookupEntry::packed()
+  using Entries = std::array<LookupEntry, 1 << kLookBits>;
   // False if the codes are not for BaselineJpeg.
   bool build(HuffmanCodes dc_codes, HuffmanCodes ac_codes);
   // No bits are a code.
