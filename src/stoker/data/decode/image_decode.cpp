@@ -88,7 +88,7 @@ void check_image_size(std::int64_t width, std::int64_t height, const DecodeLimit
 
 ImageInfo probe_image(Bytes file, const DecodeLimits& limits, std::string_view name) {
   const std::string_view format = readable_format(file, name);
-  const StoredImage stored = format == kJpeg   ? JpegDecoder().open(file, limits.strict, name)
+  const StoredImage stored = format == kJpeg   ? JpegDecoder(JpegPath::kLibrary).open(file, limits.strict, name)
                              : format == kWebp ? WebpDecoder().open(file, name)
                              : format == kNpy  ? open_npy(file, name).stored
                                                : png_header(file, limits, name);

@@ -6,38 +6,17 @@
 namespace stoker::data {
 namespace {
 
-constexpr int kEdge = 64;  // bytes before a row of samples
 // libjpeg-turbo reads at most 8 bytes ahead, and warns if the file ends there.
 constexpr std::uint64_t kAhead = 64 * 8;
 constexpr std::size_t kMaxScan = std::size_t{1} << 28;  // bytes, so that 32 bits hold a place
-
-// Tables without codes, for the end of a row.
-const BlockTables& no_codes() {
-  static const BlockTables tables = [] {
-    BlockTables none;
-    none.close();
-    return none;
-  }();
-  return tables;
-}
-
-int divided_up(int a, int b) { return (a + b - 1) / b; }
-
-template <typename T>
-T* aligned(std::vector<T>& buffer, std::size_t size) {
-  constexpr std::size_t kLine = 64;
-  buffer.resize(std::max(buffer.size(), size + kLine));
-  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
-  return buffer.data() + (kLine - address % kLine) % kLine / sizeof(T);
-}
 
 }  // namespace
 
 BaselineJpeg::BaselineJpeg()
     : decode_row_(row_decoder()),
-      transform_(transform_kernel()),
       colours_(colour_kernels()),
-      order_(std::max(transform_.blocks, 1)) {}
+      order_(std::max(transform_kernel().blocks, 1)),
+      blocks_(transform_kernel()) {}
 
 std::optional<StoredImage> BaselineJpeg::open(Bytes file) {
   if (decode_row_ == nullptr || !read_baseline_header(file, header_)) {
@@ -58,7 +37,10 @@ std::optional<augment::ImageView> BaselineJpeg::decode(const augment::Region& re
   }
   used_ = channels == 1 ? 1 : header_.image.channels;
   choose_mcus(region);
-  lay_out();
+  blocks_.lay_out(header_, tables_of_, columns_, used_);
+  const auto pixels = static_cast<std::size_t>(region.width) * static_cast<std::size_t>(region.height);
+  pixels_.resize(std::max(pixels_.size(), pixels * static_cast<std::size_t>(channels) + kLineSlack + augment::kSlack));
+  chroma_.resize(std::max(chroma_.size(), 2 * static_cast<std::size_t>(region.width + kLineSlack)));
   JpegRows unknown;
   JpegRows& known = rows == nullptr ? unknown : *rows;
   if (!decode_rows(region, channels, known)) {
@@ -93,200 +75,81 @@ bool BaselineJpeg::build_tables() {
 // libjpeg-turbo decodes, so damage behind it is not seen by either.
 void BaselineJpeg::choose_mcus(const augment::Region& region) {
   const int width = header_.mcu_width(), height = header_.mcu_height();
-  mcus_across_ = divided_up(header_.image.width, width);
   mcus_down_ = divided_up(header_.image.height, height);
   interpolated_ = used_ > 1 && header_.components[0].down == 2;
   const int beside = used_ > 1 && header_.components[0].across == 2 ? 2 : 0, above = interpolated_ ? 2 : 0;
   columns_ = {std::max(region.left - beside, 0) / width,
-              std::min(divided_up(region.left + region.width + beside, width), mcus_across_)};
+              std::min(divided_up(region.left + region.width + beside, width), divided_up(header_.image.width, width))};
   rows_ = {std::max(region.top - above, 0) / height,
            std::min(divided_up(region.top + region.height + above, height), mcus_down_)};
 }
 
-void BaselineJpeg::lay_out() {
-  const int blocks = transform_.blocks, kept = columns_.end - columns_.begin;
-  std::size_t coefficients = 0, samples = 0;
-  std::array<std::size_t, 3> coefficients_at{}, samples_at{};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(used_); ++i) {
-    const JpegComponent& component = header_.components[i];
-    Plane& plane = planes_[i];
-    plane.blocks = kept * component.across;
-    plane.groups = divided_up(plane.blocks, blocks);
-    plane.stride = kEdge + plane.groups * blocks * kBlockSide + kRowSlack;
-    plane.ring = 2 * kBlockSide * component.down;
-    coefficients_at[i] = coefficients;
-    samples_at[i] = samples + kEdge;
-    // One group more, where coefficients behind the end of a block go.
-    coefficients += static_cast<std::size_t>((plane.groups + 1) * blocks * kBlockSize * component.down);
-    samples += static_cast<std::size_t>(plane.stride * plane.ring);
-  }
-  std::int16_t* const first = aligned(coefficients_, coefficients);
-  std::fill_n(first, coefficients, std::int16_t{0});
-  samples_.resize(std::max(samples_.size(), samples + kRowSlack));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(used_); ++i) {
-    planes_[i].coefficients = first + coefficients_at[i];
-    planes_[i].first = samples_.data() + samples_at[i];
-  }
-  plan(skipped_row_, {0, 0}, mcus_across_);
-  plan(whole_row_, columns_, mcus_across_);
-  plan(short_row_, columns_, columns_.end);
-}
-
-// Blocks that are not kept overlap in skipped_, one coefficient apart: a block overwrites nothing of the blocks before
-// it but coefficients that nobody reads, and all differences of DC remain.
-void BaselineJpeg::plan(RowPlan& row, Range kept, int mcus) {
-  const int blocks = transform_.blocks, group = blocks * kBlockSize;
-  row.clear();
-  std::ptrdiff_t skipped = 0;
-  skipped_.resize(std::max(skipped_.size(), static_cast<std::size_t>(mcus_across_) * 6 + 2 * kBlockSize * 4));
-  for (int x = 0; x < mcus; ++x) {
-    for (int i = 0; i < header_.image.channels; ++i) {
-      const JpegComponent& component = header_.components[static_cast<std::size_t>(i)];
-      const Plane& plane = planes_[static_cast<std::size_t>(i)];
-      for (int place = 0; place < component.across * component.down; ++place) {
-        const int block = (x - columns_.begin) * component.across + place % component.across;
-        std::int16_t* const out = kept.has(x) && i < used_
-                                      ? plane.coefficients +
-                                            (place / component.across * (plane.groups + 1) + block / blocks) * group +
-                                            block % blocks * kBlockSide
-                                      : skipped_.data() + skipped++;
-        row.push_back({out, tables_of_[static_cast<std::size_t>(i)], i});
-      }
-    }
-  }
-  row.push_back({skipped_.data() + skipped, &no_codes(), 0});
-}
-
 bool BaselineJpeg::decode_rows(const augment::Region& region, int channels, JpegRows& rows) {
-  const std::uint64_t bits = scan_.size * 8;
-  const int bottom = region.top + region.height;
-  pixels_.resize(std::max(pixels_.size(), static_cast<std::size_t>(region.width) * static_cast<std::size_t>(channels) *
-                                                  static_cast<std::size_t>(region.height) +
-                                              kRowSlack + augment::kSlack));
+  using Extent = JpegBlocks::Extent;
   if (rows.empty()) {
     rows.push_back({});
   }
   int y = region.top;
-  const int start = std::min(rows_.begin, static_cast<int>(rows.size()) - 1);
-  JpegRow at = rows[static_cast<std::size_t>(start)];
-  for (int row = start; row < rows_.end; ++row) {
-    const auto next = static_cast<std::size_t>(row) + 1;
-    const bool needed = row >= rows_.begin, next_is_known = next < rows.size(), is_last = row + 1 == mcus_down_;
-    if (!decode_row(!needed         ? skipped_row_
-                    : next_is_known ? short_row_
-                                    : whole_row_,
-                    at) ||
-        (needed && !transform(row)) || (is_last && (scan_.ending != ScanData::Ending::kImage || bits - at.bit >= 8)) ||
-        (scan_.ending == ScanData::Ending::kFile && bits - at.bit < kAhead)) {
+  for (int row = std::min(rows_.begin, static_cast<int>(rows.size()) - 1); row < rows_.end; ++row) {
+    const bool next_is_known = row + 1 < static_cast<int>(rows.size());
+    const Extent extent = !rows_.has(row) ? Extent::kSkipped : next_is_known ? Extent::kShort : Extent::kWhole;
+    const std::uint64_t begin = std::min<std::uint64_t>(rows[static_cast<std::size_t>(row)].bit, scan_.size * 8);
+    RowTask task = blocks_.task(extent, begin);
+    if (!decode_row_(scan_.bytes.data(), task, order_) || !finish_row(row, task, rows)) {
       return false;
     }
-    if (needed) {
-      const int ready = is_last ? bottom : (row + 1) * header_.mcu_height() - (interpolated_ ? 1 : 0);
-      emit(region, channels, {y, std::min(ready, bottom)});
-      y = std::max(y, std::min(ready, bottom));
-    }
-    if (next_is_known) {
-      at = rows[next];
-    } else if (!is_last) {
-      rows.push_back(at);
+    if (rows_.has(row)) {
+      if (!blocks_.transform(row)) {
+        return false;
+      }
+      const int below = interpolated_ ? 1 : 0;  // the last line waits for chroma below it
+      const int ready = row + 1 == mcus_down_ ? header_.image.height : (row + 1) * header_.mcu_height() - below;
+      const int end = std::min(ready, region.top + region.height);
+      emit(region, channels, y, end);
+      y = std::max(y, end);
     }
   }
   return true;
 }
 
-// Moves at to the next row.
-bool BaselineJpeg::decode_row(const RowPlan& blocks, JpegRow& at) {
-  if (at.bit > scan_.size * 8) {
+// Checks what was decoded, and adds the beginning of the next row if it is unknown.
+bool BaselineJpeg::finish_row(int row, const RowTask& task, JpegRows& rows) {
+  const std::uint64_t bits = scan_.size * 8;
+  JpegRow next = rows[static_cast<std::size_t>(row)];
+  next.bit = static_cast<std::uint32_t>(task.bit);
+  if (task.bit > bits || !blocks_.sum_differences(task, next.dc)) {
     return false;
   }
-  const std::uint64_t end = decode_row_(scan_.bytes.data(), at.bit, blocks.data(), &blocks.back(), order_);
-  if (end == 0 || end > scan_.size * 8) {
-    return false;
+  if (row + 1 == mcus_down_) {
+    return scan_.ending == ScanData::Ending::kImage && bits - task.bit < 8;
   }
-  at.bit = static_cast<std::uint32_t>(end);
-  std::array<int, 3> dc = {at.dc[0], at.dc[1], at.dc[2]};
-  unsigned outside = 0;
-  for (const BlockPlan* block = blocks.data(); block != &blocks.back(); ++block) {
-    int& sum = dc[static_cast<std::size_t>(block->component)];
-    sum += *block->out;
-    outside |= static_cast<unsigned>(sum + 0x8000) >> 16;
-    *block->out = static_cast<std::int16_t>(sum);
+  if (static_cast<int>(rows.size()) == row + 1) {
+    rows.push_back(next);
   }
-  for (std::size_t i = 0; i < dc.size(); ++i) {
-    at.dc[i] = static_cast<std::int16_t>(dc[i]);
-  }
-  return outside == 0;
+  return scan_.ending != ScanData::Ending::kFile || bits - task.bit >= kAhead;
 }
 
-bool BaselineJpeg::transform(int mcu_row) {
-  const int blocks = transform_.blocks, group = blocks * kBlockSize;
-  bool good = true;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(used_); ++i) {
-    const JpegComponent& component = header_.components[i];
-    const Plane& plane = planes_[i];
-    for (int down = 0; down < component.down; ++down) {
-      std::int16_t* const first = plane.coefficients + down * (plane.groups + 1) * group;
-      for (int block = plane.blocks; block < plane.groups * blocks; ++block) {
-        first[block / blocks * group + block % blocks * kBlockSide] = 0;  // fills the last group
-      }
-      const int y = (mcu_row * component.down + down) * kBlockSide;
-      good =
-          transform_.transform(first, plane.groups, header_.quantisers[static_cast<std::size_t>(component.quantiser)],
-                               plane.row(y), plane.stride) &&
-          good;
-      // Interpolation takes the outermost samples twice.
-      const int width = divided_up(header_.image.width, header_.components[0].across) - columns_.begin * kBlockSide;
-      for (int line = y; i > 0 && line < y + kBlockSide; ++line) {
-        std::uint8_t* const samples = plane.row(line);
-        if (columns_.begin == 0) {
-          samples[-1] = samples[0];
-        }
-        if (columns_.end == mcus_across_) {
-          samples[width] = samples[width - 1];
-        }
-      }
-    }
-  }
-  return good;
-}
-
-// A line of chroma at full resolution, from pixel left of the plane on.
-const std::uint8_t* BaselineJpeg::chroma(int component, int y, int left, int width) {
-  const Plane& plane = planes_[static_cast<std::size_t>(component)];
-  const bool wide = header_.components[0].across == 2;
-  const std::size_t room = static_cast<std::size_t>(width) + 2 + kRowSlack;
-  wide_.resize(std::max(wide_.size(), 2 * room));
-  std::uint8_t* const out = wide_.data() + static_cast<std::size_t>(component - 1) * room;
-  if (!interpolated_) {
-    if (!wide) {
-      return plane.row(y) + left;
-    }
-    colours_->widen(plane.row(y) + left / 2, width / 2 + 1, out);
-    return out + left % 2;
-  }
-  const int last = divided_up(header_.image.height, 2) - 1, bias = y % 2 == 0 ? 1 : 2;
-  const std::uint8_t* const near = plane.row(y / 2);
-  const std::uint8_t* const far = plane.row(std::clamp(y / 2 + (y % 2 == 0 ? -1 : 1), 0, last));
-  if (!wide) {
-    colours_->between(near + left, far + left, bias, width, out);
-    return out;
-  }
-  colours_->widen_between(near + left / 2, far + left / 2, width / 2 + 1, out);
-  return out + left % 2;
-}
-
-void BaselineJpeg::emit(const augment::Region& region, int channels, Range lines) {
-  const int left = region.left - columns_.begin * header_.mcu_width();
+void BaselineJpeg::emit(const augment::Region& region, int channels, int begin, int end) {
   const auto bytes = static_cast<std::size_t>(region.width) * static_cast<std::size_t>(channels);
-  for (int y = lines.begin; y < lines.end; ++y) {
-    const std::uint8_t* const luma = planes_[0].row(y) + left;
+  const int last = divided_up(header_.image.height, 2) - 1;  // line of chroma
+  ColourLine line;
+  line.left = region.left - columns_.begin * header_.mcu_width();
+  line.width = region.width;
+  line.half_across = header_.components[0].across == 2;
+  line.half_down = interpolated_;
+  for (int y = begin; y < end; ++y) {
     std::uint8_t* const out = pixels_.data() + static_cast<std::size_t>(y - region.top) * bytes;
+    line.luma = blocks_.line(0, y);
     if (channels == 1) {
-      std::copy_n(luma, bytes, out);
+      std::copy_n(line.luma + line.left, bytes, out);
     } else if (used_ == 1) {
-      colours_->repeat(luma, region.width, out);
+      colours_->repeat(line.luma + line.left, region.width, out);
     } else {
-      colours_->to_rgb(luma, chroma(1, y, left, region.width), chroma(2, y, left, region.width), region.width, out);
+      line.below = y % 2 != 0;
+      const int near = interpolated_ ? y / 2 : y;
+      const int far = std::clamp(line.below ? near + 1 : near - 1, 0, last);
+      line.chroma = {{{blocks_.line(1, near), blocks_.line(1, far)}, {blocks_.line(2, near), blocks_.line(2, far)}}};
+      colours_->to_rgb(line, chroma_.data(), out);
     }
   }
 }

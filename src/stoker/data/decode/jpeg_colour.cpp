@@ -41,6 +41,7 @@ HWY_INLINE void store_pairs(Words even, Words odd, std::uint8_t* out) {
   hn::StoreU(hn::BitCast(kBytes, hn::Or(even, hn::ShiftLeft<8>(odd))), kBytes, out);
 }
 
+// Twice as wide: output 2i lies between inputs i - 1 and i, output 2i + 1 between i and i + 1.
 void widen(const std::uint8_t* row, int width, std::uint8_t* out) {
   const Words one = hn::Set(kWords, 1), two = hn::Set(kWords, 2);
   for (int i = 0; i < width; i += kLanes) {
@@ -50,14 +51,16 @@ void widen(const std::uint8_t* row, int width, std::uint8_t* out) {
   }
 }
 
-void between(const std::uint8_t* near, const std::uint8_t* far, int bias, int width, std::uint8_t* out) {
-  const Words add = hn::Set(kWords, static_cast<std::uint16_t>(bias));
+// An output between two lines.
+void between(const std::uint8_t* near, const std::uint8_t* far, bool below, int width, std::uint8_t* out) {
+  const Words add = hn::Set(kWords, below ? 2 : 1);
   for (int i = 0; i < width; i += kLanes) {
     const Words sum = hn::ShiftRight<2>(hn::Add(weighted(near + i, far + i), add));
     hn::StoreU(hn::DemoteTo(kHalf, hn::BitCast(kShorts, sum)), kHalf, out + i);
   }
 }
 
+// Both at once.
 void widen_between(const std::uint8_t* near, const std::uint8_t* far, int width, std::uint8_t* out) {
   const Words seven = hn::Set(kWords, 7), eight = hn::Set(kWords, 8);
   for (int i = 0; i < width; i += kLanes) {
@@ -99,8 +102,29 @@ HWY_INLINE Rgb converted(const std::uint8_t* luma, const std::uint8_t* blue, con
           hn::DemoteTo(kHalf, hn::Add(y, from_blue))};
 }
 
-void to_rgb(const std::uint8_t* luma, const std::uint8_t* blue, const std::uint8_t* red, int width, std::uint8_t* rgb) {
-  for (int i = 0; i < width; i += 2 * kLanes) {
+// A line of chroma at full resolution, from the left column on.
+const std::uint8_t* full(const ColourLine& line, const ColourLine::Chroma& chroma, std::uint8_t* room) {
+  if (!line.half_across) {
+    if (!line.half_down) {
+      return chroma.near + line.left;
+    }
+    between(chroma.near + line.left, chroma.far + line.left, line.below, line.width, room);
+    return room;
+  }
+  const int left = line.left / 2, width = line.width / 2 + 1;
+  if (line.half_down) {
+    widen_between(chroma.near + left, chroma.far + left, width, room);
+  } else {
+    widen(chroma.near + left, width, room);
+  }
+  return room + line.left % 2;
+}
+
+void to_rgb(const ColourLine& line, std::uint8_t* room, std::uint8_t* rgb) {
+  const std::uint8_t* const luma = line.luma + line.left;
+  const std::uint8_t* const blue = full(line, line.chroma[0], room);
+  const std::uint8_t* const red = full(line, line.chroma[1], room + line.width + kLineSlack);
+  for (int i = 0; i < line.width; i += 2 * kLanes) {
     const Rgb low = converted(luma + i, blue + i, red + i);
     const Rgb high = converted(luma + i + kLanes, blue + i + kLanes, red + i + kLanes);
     hn::StoreInterleaved3(hn::Combine(kBytes, high.red, low.red), hn::Combine(kBytes, high.green, low.green),
@@ -115,7 +139,7 @@ void repeat(const std::uint8_t* grey, int width, std::uint8_t* rgb) {
   }
 }
 
-constexpr ColourKernels kKernels = {&widen, &between, &widen_between, &to_rgb, &repeat};
+constexpr ColourKernels kKernels = {&to_rgb, &repeat};
 
 }  // namespace
 

@@ -131,23 +131,22 @@ HWY_INLINE Outcome look_up(Window& window, Place& at, const BlockPlan* end, cons
   return Outcome::kGoOn;
 }
 
-std::uint64_t decode_row(const std::uint8_t* data, std::uint64_t begin, const BlockPlan* blocks, const BlockPlan* end,
-                         const CoefficientOrder& coefficients) {
+bool decode_row(const std::uint8_t* data, RowTask& row, const CoefficientOrder& coefficients) {
   const std::int16_t* const order = coefficients.from_place_0();
-  Window window{0, 0, data + begin / 8};
+  Window window{0, 0, data + row.bit / 8};
   refill(window);
-  drop(window, begin % 8);
-  Place at{blocks, blocks->tables->first.data(), kBeforeBlock};
+  drop(window, row.bit % 8);
+  Place at{row.blocks, row.blocks->tables->first.data(), kBeforeBlock};
   Outcome outcome;
   do {  // two lookups take at most 54 bits
     refill(window);
-    outcome = look_up(window, at, end, order);
+    outcome = look_up(window, at, row.end, order);
     if (HWY_LIKELY(outcome == Outcome::kGoOn)) {
-      outcome = look_up(window, at, end, order);
+      outcome = look_up(window, at, row.end, order);
     }
   } while (HWY_LIKELY(outcome == Outcome::kGoOn));
-  const auto position = static_cast<std::uint64_t>(window.bytes - data) * 8 - (window.count & 63);
-  return outcome == Outcome::kRowEnds ? position : 0;
+  row.bit = static_cast<std::uint64_t>(window.bytes - data) * 8 - (window.count & 63);
+  return outcome == Outcome::kRowEnds;
 }
 
 }  // namespace
@@ -189,16 +188,6 @@ void ScanData::read(Bytes file, std::size_t scan) {
   }
   size = static_cast<std::size_t>(to - bytes.data());
   std::fill_n(to, kBehind, kMarker);  // no code has only ones
-}
-
-CoefficientOrder::CoefficientOrder(int blocks) {
-  constexpr int kOutside = kBlockSize;
-  places_.fill(static_cast<std::int16_t>(kOutside * blocks));
-  for (std::size_t k = 0; k < kBlockSize; ++k) {
-    const int row = kNaturalOrder[k] / kBlockSide, column = kNaturalOrder[k] % kBlockSide;
-    places_[static_cast<std::size_t>(kBelow - kBlockSize) + k] =
-        static_cast<std::int16_t>(row * blocks * kBlockSide + column);
-  }
 }
 
 }  // namespace stoker::data

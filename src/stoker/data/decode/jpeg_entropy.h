@@ -34,23 +34,16 @@ struct BlockPlan {
   int component = 0;
 };
 
-// Where coefficient k of a block is, from its coefficient (0, 0). Blocks of a group lie beside each other: coefficient
-// (row, column) of block b is at (row * blocks + b) * 8 + column. Index: k - 64. Places outside a block lead to
-// coefficient (0, 0) of the same block of the next group.
-class CoefficientOrder {
- public:
-  explicit CoefficientOrder(int blocks);  // in a group: 1, 2, 4
-  [[nodiscard]] const std::int16_t* from_place_0() const { return places_.data() + kBelow; }
-
- private:
-  static constexpr int kBelow = 66, kAbove = 1200;
-  std::array<std::int16_t, kBelow + kAbove> places_;
+// A row of MCUs.
+struct RowTask {
+  const BlockPlan* blocks = nullptr;
+  const BlockPlan* end = nullptr;
+  std::uint64_t bit = 0;  // its first one; then the one behind the row
 };
 
-// Decodes a row. begin: its first bit. DC coefficients are differences. Returns the bit behind the row; 0 for a code
-// that is none, or a block that does not end with its last coefficient.
-using DecodeRow = std::uint64_t (*)(const std::uint8_t* data, std::uint64_t begin, const BlockPlan* blocks,
-                                    const BlockPlan* end, const CoefficientOrder& order);
+// Decodes a row to coefficients, where DC coefficients are differences still. False for a code that is none, or a block
+// that does not end with its last coefficient; the coefficients are then unspecified.
+using DecodeRow = bool (*)(const std::uint8_t* data, RowTask& row, const CoefficientOrder& order);
 
 // For this processor; null if it is none of those that BaselineJpeg is made for.
 [[nodiscard]] DecodeRow row_decoder();

@@ -14,18 +14,9 @@ const std::array<std::uint8_t, kBlockSize> kNaturalOrder = {
 
 namespace {
 
-enum Marker : std::uint8_t {
-  kSof0 = 0xC0,
-  kDht = 0xC4,
-  kSoi = 0xD8,
-  kSos = 0xDA,
-  kDqt = 0xDB,
-  kApp0 = 0xE0,
-  kApp1 = 0xE1,
-  kApp14 = 0xEE,
-  kApp15 = 0xEF,
-  kCom = 0xFE,
-};
+// Second bytes of markers.
+constexpr int kSof0 = 0xC0, kDht = 0xC4, kSoi = 0xD8, kSos = 0xDA, kDqt = 0xDB, kApp0 = 0xE0, kApp1 = 0xE1,
+              kApp14 = 0xEE, kApp15 = 0xEF, kCom = 0xFE;
 
 // Reads one header, segment by segment.
 class HeaderReader {

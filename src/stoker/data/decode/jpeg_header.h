@@ -14,6 +14,8 @@ namespace stoker::data {
 
 inline constexpr int kBlockSide = 8, kBlockSize = 64;  // coefficients and pixels of a block
 
+[[nodiscard]] constexpr int divided_up(int a, int b) { return (a + b - 1) / b; }
+
 // kNaturalOrder[k]: row * 8 + column of the coefficient at place k of the zigzag (T.81, figure A.6).
 extern const std::array<std::uint8_t, kBlockSize> kNaturalOrder;
 

@@ -50,9 +50,17 @@ LookupEntry ac_entry(HuffmanCode::Symbol symbol) {
   return entry_of(symbol, symbol.value & 15, step);
 }
 
+bool is_of(HuffmanCode::Kind kind, int symbol) {
+  if (kind == HuffmanCode::Kind::kDc) {
+    return symbol <= kMaxDcSize;
+  }
+  const int size = symbol & 15;
+  return size > 0 ? size <= kMaxAcSize : symbol == kEndOfBlockSymbol || symbol == kSixteenZeros;
+}
+
 }  // namespace
 
-bool HuffmanCode::read(HuffmanCodes codes, int largest) {
+bool HuffmanCode::read(HuffmanCodes codes, Kind kind) {
   if (codes.size() < kMaxCode) {
     return false;
   }
@@ -80,10 +88,7 @@ bool HuffmanCode::read(HuffmanCodes codes, int largest) {
     code <<= 1;
   }
   for (int i = 0; i < known; ++i) {
-    const int symbol = value_of(symbols, static_cast<std::size_t>(i)), size = symbol & 15;
-    const bool is_ac = largest == kMaxAcSize;
-    const bool known_zero = symbol == kEndOfBlockSymbol || (is_ac && symbol == kSixteenZeros);
-    if (size > largest || (!is_ac && symbol > largest) || (size == 0 && !known_zero)) {
+    if (!is_of(kind, value_of(symbols, static_cast<std::size_t>(i)))) {
       return false;
     }
   }
@@ -101,13 +106,15 @@ HuffmanCode::Symbol HuffmanCode::find(unsigned bits) const {
   return {};
 }
 
-void BlockTables::close() {
-  first.fill(kIrregular);
-  rest.fill(kIrregular);
+BlockTables BlockTables::without_codes() {
+  BlockTables tables;
+  tables.first.fill(kIrregular);
+  tables.rest.fill(kIrregular);
+  return tables;
 }
 
 bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
-  if (!dc.read(dc_codes, kMaxDcSize) || !ac.read(ac_codes, kMaxAcSize)) {
+  if (!dc.read(dc_codes, HuffmanCode::Kind::kDc) || !ac.read(ac_codes, HuffmanCode::Kind::kAc)) {
     return false;
   }
   for (int i = 0; i < 1 << kLookBits; ++i) {
@@ -123,6 +130,16 @@ bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
     }
   }
   return true;
+}
+
+CoefficientOrder::CoefficientOrder(int blocks) {
+  constexpr int kOutside = kBlockSize;
+  places_.fill(static_cast<std::int16_t>(kOutside * blocks));
+  for (std::size_t k = 0; k < kBlockSize; ++k) {
+    const int row = kNaturalOrder[k] / kBlockSide, column = kNaturalOrder[k] % kBlockSide;
+    places_[static_cast<std::size_t>(kBelow - kBlockSize) + k] =
+        static_cast<std::int16_t>(row * blocks * kBlockSide + column);
+  }
 }
 
 }  // namespace stoker::data

@@ -43,8 +43,9 @@ struct HuffmanCode {
     std::uint8_t bits = 0;  // of the code; 0: not a code
     std::uint8_t value = 0;
   };
-  // False if the codes are none, or contain one that only ones make (which ends the data), or sizes above largest.
-  bool read(HuffmanCodes codes, int largest);
+  enum class Kind : std::uint8_t { kDc, kAc };
+  // False if the codes are none, one of them has only ones (which no code may have), or a symbol is not of its kind.
+  bool read(HuffmanCodes codes, Kind kind);
   // The symbol whose code begins the 16 bits.
   [[nodiscard]] Symbol find(unsigned bits) const;
 
@@ -59,10 +60,23 @@ struct BlockTables {
   // False if the codes are not for BaselineJpeg.
   bool build(HuffmanCodes dc_codes, HuffmanCodes ac_codes);
   // No bits are a code.
-  void close();
+  static BlockTables without_codes();
 
   alignas(64) Entries first, rest;  // for the first lookup in a block (DC), and for the others
   HuffmanCode dc, ac;
+};
+
+// Where coefficient k of a block is, from its coefficient (0, 0). Blocks of a group lie beside each other: coefficient
+// (row, column) of block b is at (row * blocks + b) * 8 + column. Index: k - 64. Places outside a block lead to
+// coefficient (0, 0) of the same block of the next group.
+class CoefficientOrder {
+ public:
+  explicit CoefficientOrder(int blocks);  // in a group: 1, 2, 4
+  [[nodiscard]] const std::int16_t* from_place_0() const { return places_.data() + kBelow; }
+
+ private:
+  static constexpr int kBelow = 66, kAbove = 1200;
+  std::array<std::int16_t, kBelow + kAbove> places_;
 };
 
 }  // namespace stoker::data

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "stoker/data/decode/jpeg_blocks.h"
+
+#include <algorithm>
+
+#include "stoker/data/decode/jpeg_colour.h"
+
+namespace stoker::data {
+namespace {
+
+constexpr int kEdge = 64;  // bytes before a line of samples
+
+// Tables without codes, for the end of a row.
+const BlockTables& no_codes() {
+  static const BlockTables tables = BlockTables::without_codes();
+  return tables;
+}
+
+// The buffer grows to size and some more; the result is the start of a cache line.
+std::int16_t* aligned(std::vector<std::int16_t>& buffer, std::size_t size) {
+  constexpr std::size_t kLine = 64;
+  buffer.resize(std::max(buffer.size(), size + kLine));
+  const auto address = reinterpret_cast<std::uintptr_t>(buffer.data());
+  return buffer.data() + (kLine - address % kLine) % kLine / sizeof(std::int16_t);
+}
+
+}  // namespace
+
+void JpegBlocks::lay_out(const BaselineHeader& header, const std::array<const BlockTables*, 3>& tables,
+                         McuRange columns, int used) {
+  header_ = &header;
+  tables_ = tables;
+  columns_ = columns;
+  used_ = used;
+  const int group = transform_.blocks * kBlockSize;
+  std::ptrdiff_t coefficients = 0, samples = 0;
+  std::array<std::ptrdiff_t, 3> coefficients_at{}, samples_at{};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(used); ++i) {
+    const JpegComponent& component = header.components[i];
+    Plane& plane = planes_[i];
+    plane.blocks = (columns.end - columns.begin) * component.across;
+    plane.groups = divided_up(plane.blocks, transform_.blocks);
+    plane.stride = kEdge + plane.groups * transform_.blocks * kBlockSide + kLineSlack;
+    plane.lines = 2 * kBlockSide * component.down;
+    coefficients_at[i] = coefficients;
+    samples_at[i] = samples + kEdge;
+    coefficients += std::ptrdiff_t{plane.groups + 1} * group * component.down;  // one group for places behind a block
+    samples += plane.stride * plane.lines;
+  }
+  std::int16_t* const first = aligned(coefficients_, static_cast<std::size_t>(coefficients));
+  std::fill_n(first, coefficients, std::int16_t{0});
+  samples_.resize(std::max(samples_.size(), static_cast<std::size_t>(samples + kEdge + kLineSlack)));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(used); ++i) {
+    planes_[i].coefficients = first + coefficients_at[i];
+    planes_[i].samples = samples_.data() + samples_at[i];
+  }
+  for (std::vector<BlockPlan>& row : plans_) {
+    row.clear();
+  }
+}
+
+RowTask JpegBlocks::task(Extent extent, std::uint64_t bit) {
+  std::vector<BlockPlan>& row = plans_[static_cast<std::size_t>(extent)];
+  if (row.empty()) {
+    plan(row, extent);
+  }
+  return {row.data(), &row.back(), bit};
+}
+
+// Blocks that are not kept overlap in skipped_, one coefficient apart: a block overwrites nothing of the blocks before
+// it but coefficients that nobody reads, and all differences of DC remain.
+void JpegBlocks::plan(std::vector<BlockPlan>& row, Extent extent) {
+  constexpr std::size_t kMostBlocks = 6, kReach = 2 * 4 * kBlockSize;  // of an MCU; coefficients behind a block
+  const int group = transform_.blocks * kBlockSize;
+  const int all = divided_up(header_->image.width, header_->mcu_width());
+  skipped_.resize(std::max(skipped_.size(), static_cast<std::size_t>(all) * kMostBlocks + kReach));
+  std::int16_t* skipped = skipped_.data();
+  for (int x = 0; x < (extent == Extent::kShort ? columns_.end : all); ++x) {
+    const bool kept = extent != Extent::kSkipped && columns_.has(x);
+    for (int i = 0; i < header_->image.channels; ++i) {
+      const JpegComponent& component = header_->components[static_cast<std::size_t>(i)];
+      const Plane& plane = planes_[static_cast<std::size_t>(i)];
+      for (int part = 0; part < component.across * component.down; ++part) {
+        std::int16_t* out = skipped;
+        if (kept && i < used_) {
+          const int block = (x - columns_.begin) * component.across + part % component.across;
+          const int groups = part / component.across * (plane.groups + 1) + block / transform_.blocks;
+          out = plane.coefficients + groups * group + block % transform_.blocks * kBlockSide;
+        } else {
+          ++skipped;
+        }
+        row.push_back({out, tables_[static_cast<std::size_t>(i)], i});
+      }
+    }
+  }
+  row.push_back({skipped, &no_codes(), 0});
+}
+
+bool JpegBlocks::sum_differences(const RowTask& row, std::array<std::int16_t, 3>& dc) const {
+  std::array<int, 3> sums = {dc[0], dc[1], dc[2]};
+  unsigned outside = 0;
+  for (const BlockPlan* block = row.blocks; block != row.end; ++block) {
+    int& sum = sums[static_cast<std::size_t>(block->component)];
+    sum += *block->out;
+    outside |= static_cast<unsigned>(sum + 0x8000) >> 16;
+    *block->out = static_cast<std::int16_t>(sum);
+  }
+  for (std::size_t i = 0; i < dc.size(); ++i) {
+    dc[i] = static_cast<std::int16_t>(sums[i]);
+  }
+  return outside == 0;
+}
+
+bool JpegBlocks::transform(int mcu_row) {
+  const int group = transform_.blocks * kBlockSize;
+  bool good = true;
+  for (int i = 0; i < used_; ++i) {
+    const JpegComponent& component = header_->components[static_cast<std::size_t>(i)];
+    const Plane& plane = planes_[static_cast<std::size_t>(i)];
+    for (int down = 0; down < component.down; ++down) {
+      std::int16_t* const first = plane.coefficients + down * (plane.groups + 1) * group;
+      for (int block = plane.blocks; block < plane.groups * transform_.blocks; ++block) {  // fills the last group
+        first[block / transform_.blocks * group + block % transform_.blocks * kBlockSide] = 0;
+      }
+      const int y = (mcu_row * component.down + down) * kBlockSide;
+      std::uint8_t* const samples = plane.samples + (y & (plane.lines - 1)) * plane.stride;
+      const auto& quantiser = header_->quantisers[static_cast<std::size_t>(component.quantiser)];
+      good = transform_.transform(first, plane.groups, quantiser, samples, plane.stride) && good;
+      extend(i, y);
+    }
+  }
+  return good;
+}
+
+// Repeats the outermost samples of chroma, for interpolation at the edge of the image.
+void JpegBlocks::extend(int component, int y) {
+  const Plane& plane = planes_[static_cast<std::size_t>(component)];
+  const int all = divided_up(header_->image.width, header_->components[0].across);
+  const int width = all - columns_.begin * kBlockSide;
+  for (int i = 0; component > 0 && i < kBlockSide; ++i) {
+    std::uint8_t* const samples = plane.samples + ((y + i) & (plane.lines - 1)) * plane.stride;
+    if (columns_.begin == 0) {
+      samples[-1] = samples[0];
+    }
+    if (width < plane.blocks * kBlockSide || columns_.end * kBlockSide >= all) {
+      samples[width] = samples[width - 1];
+    }
+  }
+}
+
+}  // namespace stoker::data
