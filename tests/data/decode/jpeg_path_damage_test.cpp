@@ -165,19 +165,21 @@ TEST_F(JpegDamage, MarkersAndBytesAreInserted) {
   });
 }
 
-// Several FF and a 0 are one FF of the data. What follows counts, too, and so does that the file ends.
-TEST_F(JpegDamage, ThereAreFillBytesBeforeAZero) {
-  constexpr std::byte kPiece[] = {std::byte{0xFF}, std::byte{0xFF}, std::byte{0xFF}, std::byte{0}};
+// Where the data that a part needs ends at the place of damage, or a few bits before or behind it. Several FF and a 0
+// are one FF of the data: what follows counts, too, and so does that the file ends.
+TEST_F(JpegDamage, TheScanEndsOrBreaksAtAPart) {
+  const std::vector<std::vector<std::uint8_t>> pieces = {{}, {0xFF, 0xD0}, {0xFF, 0xFF, 0xFF, 0}};
   for (const JpegKind& kind : sampled()) {
-    const File whole = testing::written_jpeg(kind, 24, 60, 70, JpegContent::kScene, 4);
+    const File whole = testing::written_jpeg(kind, 20, 44, 70, JpegContent::kScene, 4);
     for (std::size_t at = scan_of(whole); at < whole.size(); ++at) {
-      for (const std::size_t more : {std::size_t{0}, std::size_t{5}, whole.size() - at}) {
-        const auto rest = whole.begin() + static_cast<std::ptrdiff_t>(at);
-        File file(whole.begin(), rest);
-        file.insert(file.end(), std::begin(kPiece), std::end(kPiece));
-        file.insert(file.end(), rest, rest + static_cast<std::ptrdiff_t>(std::min(more, whole.size() - at)));
-        for (std::uint64_t region = 0; region < 10; ++region) {
-          ASSERT_EQ(paths_.difference(file, {.region = region}), "") << "at byte " << at << ", " << more << " more";
+      for (std::size_t i = 0; i < 2 * pieces.size(); ++i) {
+        const auto place = whole.begin() + static_cast<std::ptrdiff_t>(at);
+        const auto piece = std::as_bytes(std::span(pieces[i / 2]));
+        File file(whole.begin(), place);
+        file.insert(file.end(), piece.begin(), piece.end());
+        file.insert(file.end(), place, i % 2 == 0 ? place : whole.end());
+        for (std::uint64_t region = 1; region < 10; ++region) {
+          ASSERT_EQ(paths_.difference(file, {.region = region}), "") << kind.name << ", piece " << i << " at " << at;
         }
       }
     }
