@@ -45,6 +45,18 @@ inline augment::Region drawn_region(int width, int height, std::uint64_t choice)
   return region;
 }
 
+// The first choices for drawn_region() that end above line `bottom`.
+inline std::vector<std::uint64_t> choices_above(int bottom, int width, int height, std::size_t count) {
+  std::vector<std::uint64_t> choices;
+  for (std::uint64_t choice = 1; choices.size() < count; ++choice) {
+    const augment::Region region = drawn_region(width, height, choice);
+    if (region.top + region.height <= bottom) {
+      choices.push_back(choice);
+    }
+  }
+  return choices;
+}
+
 // What came of it.
 struct JpegOutcome {
   std::string error;  // empty: an image

@@ -169,7 +169,9 @@ TEST_F(JpegDamage, MarkersAndBytesAreInserted) {
 // are one FF of the data: what follows counts, too, and so does that the file ends.
 TEST_F(JpegDamage, TheScanEndsOrBreaksAtAPart) {
   const std::vector<std::vector<std::uint8_t>> pieces = {{}, {0xFF, 0xD0}, {0xFF, 0xFF, 0xFF, 0}};
-  for (const JpegKind& kind : sampled()) {
+  const std::vector<std::uint64_t> regions = testing::choices_above(32, 20, 44, 8);
+  for (JpegKind kind : sampled()) {
+    kind.optimized = true;  // the codes for the end of a block, which end a row, then end with ones, too
     const File whole = testing::written_jpeg(kind, 20, 44, 70, JpegContent::kScene, 4);
     for (std::size_t at = scan_of(whole); at < whole.size(); ++at) {
       for (std::size_t i = 0; i < 2 * pieces.size(); ++i) {
@@ -178,7 +180,7 @@ TEST_F(JpegDamage, TheScanEndsOrBreaksAtAPart) {
         File file(whole.begin(), place);
         file.insert(file.end(), piece.begin(), piece.end());
         file.insert(file.end(), place, i % 2 == 0 ? place : whole.end());
-        for (std::uint64_t region = 1; region < 10; ++region) {
+        for (const std::uint64_t region : regions) {
           ASSERT_EQ(paths_.difference(file, {.region = region}), "") << kind.name << ", piece " << i << " at " << at;
         }
       }

@@ -48,5 +48,22 @@ TEST_F(JpegPathSymbols, EqualsTheLibraryForWhatItAcceptsBeyond) {
   EXPECT_GT(paths_.images(), paths_.compared() * 9 / 10);
 }
 
+// The last bits of a row are ones in many of these files, as are the bits that a decoder may take for those behind the
+// end.
+TEST_F(JpegPathSymbols, EqualsTheLibraryWhereTheScanIsCut) {
+  const std::vector<std::uint64_t> regions = testing::choices_above(16, 8, 24, 6);
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    testing::SymbolJpeg kind{.width = 8, .height = 24};
+    kind.factors.resize(seed % 2 == 0 ? 1 : 3);
+    const std::vector<std::byte> whole = testing::symbol_jpeg(kind, seed);
+    for (std::size_t size = whole.size() / 3; size < whole.size(); ++size) {
+      const std::vector<std::byte> file(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+      for (const std::uint64_t region : regions) {
+        ASSERT_EQ(paths_.difference(file, {.region = region}), "") << "seed " << seed << ", " << size << " bytes";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stoker::data
