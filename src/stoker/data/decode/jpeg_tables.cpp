@@ -15,39 +15,43 @@ int value_of(HuffmanCodes codes, std::size_t i) { return std::to_integer<int>(co
 // T.81, F.2.2.1: values with a leading 0 are negative.
 int extended(int bits, int size) { return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1; }
 
-// The second symbol of an entry if it fits: its code and value are the `have` bits, which are followed by others.
-void add_second(LookupEntry& entry, HuffmanCode::Symbol symbol, int rest, int have) {
+int step_of(HuffmanCode::Symbol ac) { return ac.value == kEndOfBlockSymbol ? kEndOfBlock : (ac.value >> 4) + 1; }
+
+// The second symbol of an entry if it fits. after: the bits behind the first one, followed by others.
+void add_second(LookupEntry& entry, HuffmanCode::Symbol symbol, int after) {
   const int size = symbol.value & 15, bits = symbol.bits + size;
-  if (symbol.bits == 0 || bits > have) {
+  if (symbol.bits == 0 || entry.bits + bits > kLookBits) {
     return;
   }
   entry.bits = static_cast<std::uint8_t>(entry.bits + bits);
-  const int step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : (symbol.value >> 4) + 1;
-  entry.step = static_cast<std::int16_t>(entry.step + step);
+  entry.step = static_cast<std::int16_t>(entry.step + step_of(symbol));
   if (size > 0) {
-    entry.second = static_cast<std::int16_t>(extended(rest >> (kLookBits - bits) & ((1 << size) - 1), size));
+    entry.second = static_cast<std::int16_t>(extended(after >> (kLookBits - bits) & ((1 << size) - 1), size));
   }
 }
 
 constexpr LookupEntry kIrregular = {.first_step = kNowhere, .step = kNowhere};
 
-// Of a first symbol alone.
-LookupEntry entry_of(HuffmanCode::Symbol symbol, int size, int step) {
+// The entry for kLookBits bits. ac: codes of the second symbol.
+LookupEntry entry_of(const HuffmanCode& code, HuffmanCode::Kind kind, const HuffmanCode& ac, int bits) {
+  const HuffmanCode::Symbol symbol = code.by_bits[static_cast<std::size_t>(bits)];
+  if (symbol.bits == 0) {
+    return kIrregular;
+  }
+  const int size = symbol.value & 15;
+  const int step = kind == HuffmanCode::Kind::kDc ? 1 : step_of(symbol);
   LookupEntry entry;
   entry.bits = static_cast<std::uint8_t>(symbol.bits + size);
   entry.code = symbol.bits;
   entry.unused = static_cast<std::uint8_t>(64 - size);
+  // A DC difference of 0 is written as a second value, since a value of no bits cannot be taken from the data.
   entry.first_step = static_cast<std::uint8_t>(size > 0 ? step : kNowhere);
   entry.step = static_cast<std::int16_t>(step);
+  if (size > 0 && entry.bits < kLookBits) {
+    const int after = bits << entry.bits & ((1 << kLookBits) - 1);
+    add_second(entry, ac.by_bits[static_cast<std::size_t>(after)], after);
+  }
   return entry;
-}
-
-// A difference of 0 is written as a second value, since a value of no bits cannot be taken from the data.
-LookupEntry dc_entry(HuffmanCode::Symbol symbol) { return entry_of(symbol, symbol.value, 1); }
-
-LookupEntry ac_entry(HuffmanCode::Symbol symbol) {
-  const int step = symbol.value == kEndOfBlockSymbol ? kEndOfBlock : (symbol.value >> 4) + 1;
-  return entry_of(symbol, symbol.value & 15, step);
 }
 
 bool is_of(HuffmanCode::Kind kind, int symbol) {
@@ -61,11 +65,13 @@ bool is_of(HuffmanCode::Kind kind, int symbol) {
 }  // namespace
 
 bool HuffmanCode::read(HuffmanCodes codes, Kind kind) {
-  if (codes.size() < kMaxCode) {
+  if (codes.size() < kMaxCode || codes.size() > kMaxCode + symbols.size()) {
     return false;
   }
   by_bits.fill({});
-  symbols = codes.subspan(kMaxCode);
+  const HuffmanCodes values = codes.subspan(kMaxCode);
+  std::transform(values.begin(), values.end(), symbols.begin(),
+                 [](std::byte value) { return std::to_integer<std::uint8_t>(value); });
   int code = 0, known = 0;  // code: of the current length
   for (int length = 1; length <= kMaxCode; ++length) {
     const auto l = static_cast<std::size_t>(length);
@@ -73,7 +79,7 @@ bool HuffmanCode::read(HuffmanCodes codes, Kind kind) {
     offset[l] = known - code;
     for (int i = 0; i < count && length <= kLookBits; ++i) {
       const int shift = kLookBits - length;
-      const auto symbol = static_cast<std::uint8_t>(value_of(symbols, static_cast<std::size_t>(known + i)));
+      const std::uint8_t symbol = symbols[static_cast<std::size_t>(known + i)];
       if (code + i < 1 << length) {
         std::fill_n(by_bits.begin() + ((code + i) << shift), 1 << shift,
                     Symbol{static_cast<std::uint8_t>(length), symbol});
@@ -88,7 +94,7 @@ bool HuffmanCode::read(HuffmanCodes codes, Kind kind) {
     code <<= 1;
   }
   for (int i = 0; i < known; ++i) {
-    if (!is_of(kind, value_of(symbols, static_cast<std::size_t>(i)))) {
+    if (!is_of(kind, symbols[static_cast<std::size_t>(i)])) {
       return false;
     }
   }
@@ -99,8 +105,7 @@ HuffmanCode::Symbol HuffmanCode::find(unsigned bits) const {
   for (std::size_t length = 1; length <= kMaxCode; ++length) {
     if (static_cast<std::int32_t>(bits) < end[length]) {
       const auto code = static_cast<int>(bits >> (kMaxCode - length));
-      return {static_cast<std::uint8_t>(length),
-              static_cast<std::uint8_t>(value_of(symbols, static_cast<std::size_t>(code + offset[length])))};
+      return {static_cast<std::uint8_t>(length), symbols[static_cast<std::size_t>(code + offset[length])]};
     }
   }
   return {};
@@ -113,22 +118,29 @@ BlockTables BlockTables::without_codes() {
   return tables;
 }
 
-bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes) {
-  if (!dc.read(dc_codes, HuffmanCode::Kind::kDc) || !ac.read(ac_codes, HuffmanCode::Kind::kAc)) {
+bool BlockTables::equals_seen(HuffmanCodes dc_codes, HuffmanCodes ac_codes) const {
+  return seen_.size() == dc_codes.size() + ac_codes.size() &&
+         std::equal(dc_codes.begin(), dc_codes.end(), seen_.begin()) &&
+         std::equal(ac_codes.begin(), ac_codes.end(), seen_.end() - static_cast<std::ptrdiff_t>(ac_codes.size()));
+}
+
+bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes, bool only_if_seen) {
+  const bool is_seen = equals_seen(dc_codes, ac_codes);
+  if (is_seen && built_) {
+    return true;
+  }
+  built_ = false;
+  seen_.assign(dc_codes.begin(), dc_codes.end());
+  seen_.insert(seen_.end(), ac_codes.begin(), ac_codes.end());
+  if ((only_if_seen && !is_seen) || !dc.read(dc_codes, HuffmanCode::Kind::kDc) ||
+      !ac.read(ac_codes, HuffmanCode::Kind::kAc)) {
     return false;
   }
   for (int i = 0; i < 1 << kLookBits; ++i) {
-    for (const bool is_dc : {true, false}) {
-      const HuffmanCode::Symbol symbol = (is_dc ? dc : ac).by_bits[static_cast<std::size_t>(i)];
-      LookupEntry entry = symbol.bits == 0 ? kIrregular : is_dc ? dc_entry(symbol) : ac_entry(symbol);
-      const int have = kLookBits - entry.bits;
-      if (entry.bits > 0 && have > 0 && entry.size() > 0) {
-        const int after = i << entry.bits & ((1 << kLookBits) - 1);
-        add_second(entry, ac.by_bits[static_cast<std::size_t>(after)], after, have);
-      }
-      (is_dc ? first : rest)[static_cast<std::size_t>(i)] = entry;
-    }
+    first[static_cast<std::size_t>(i)] = entry_of(dc, HuffmanCode::Kind::kDc, ac, i);
+    rest[static_cast<std::size_t>(i)] = entry_of(ac, HuffmanCode::Kind::kAc, ac, i);
   }
+  built_ = true;
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #include "stoker/data/decode/jpeg_header.h"
 
@@ -52,18 +53,28 @@ struct HuffmanCode {
   std::array<Symbol, 1 << kLookBits> by_bits;  // if the code is that short
   std::array<std::int32_t, 17> end;            // by length: the code behind the last one, in 16 bits
   std::array<std::int32_t, 17> offset;         // by length: of the symbol, from the code
-  HuffmanCodes symbols;
+  std::array<std::uint8_t, 256> symbols;
 };
 
-struct BlockTables {
+class BlockTables {
+ public:
   using Entries = std::array<LookupEntry, 1 << kLookBits>;
-  // False if the codes are not for BaselineJpeg.
-  bool build(HuffmanCodes dc_codes, HuffmanCodes ac_codes);
+
+  // Does nothing if the codes are those of the last call: many encoders write the same ones in all files. only_if_seen:
+  // builds tables only for codes that an earlier call had, since they cost more than libjpeg-turbo takes for a small
+  // image. False if they are not built, or if the codes are not for BaselineJpeg.
+  bool build(HuffmanCodes dc_codes, HuffmanCodes ac_codes, bool only_if_seen);
   // No bits are a code.
   static BlockTables without_codes();
 
   alignas(64) Entries first, rest;  // for the first lookup in a block (DC), and for the others
   HuffmanCode dc, ac;
+
+ private:
+  [[nodiscard]] bool equals_seen(HuffmanCodes dc_codes, HuffmanCodes ac_codes) const;
+
+  std::vector<std::byte> seen_;  // the codes of the last call
+  bool built_ = false;           // for these
 };
 
 // Where coefficient k of a block is, from its coefficient (0, 0). Blocks of a group lie beside each other: coefficient
