@@ -35,7 +35,9 @@ class JpegPathRows : public ::testing::Test {
         SCOPED_TRACE(kind.name);
         const int unit = kind.factors[0][1] == 2 ? 16 : 8;
         for (const JpegContent content : {JpegContent::kScene, JpegContent::kNoise, JpegContent::kSaturated}) {
-          ASSERT_NO_FATAL_FAILURE(check(testing::written_jpeg(kind, kWidth, kHeight, 75, content, 9), unit));
+          const File file = testing::written_jpeg(kind, kWidth, kHeight, 75, content, 9);
+          testing::show_tables(decoder_, file, {});
+          ASSERT_NO_FATAL_FAILURE(check(file, unit));
         }
       }
     }
@@ -112,6 +114,7 @@ TEST_F(JpegPathRows, WhatLiesAboveAKnownRowIsNotRead) {
   for (const JpegKind& kind : testing::common_samplings()) {
     const File file = testing::written_jpeg(kind, kWidth, kHeight, 75, JpegContent::kScene, 9);
     JpegRows rows;
+    testing::show_tables(decoder_, file, {});
     const std::vector<std::uint8_t> expected = pixels(file, &rows);
     ASSERT_FALSE(rows.empty()) << kind.name;
     File damaged = file;
