@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads images and writes one line per batch, each with a single write(). Tests kill this program while it runs.
 //     batch_writer DATA CACHE CALLS EPOCH STEP THREADS RANKS PLAIN
-// DATA: a folder or a tar file. CACHE: a folder for the index and the list of bad images. CALLS: number of lines to
-// write. EPOCH and STEP: the first batch. PLAIN: 1 for no vector instructions, else 0.
+// DATA: a folder or a tar file. CACHE: a folder for the index, the list of bad images and the rows of JPEGs, which is
+// written all the time. CALLS: number of lines to write. EPOCH and STEP: the first batch. PLAIN: 1 for no vector
+// instructions, else 0.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <exception>
 
@@ -22,6 +24,9 @@ int run(char** words) {
   data::ImageLoaderOptions options = matrix_options(data::open_image_folder(data, {.val = 0}, {}, index).train, way);
   options.known_bad = std::make_shared<data::KnownBad>(options.split.source,
                                                        data::KnownBadOptions{.cache = cache, .clock = later_clock});
+  options.rows = std::make_shared<data::RowIndex>(
+      *options.split.source,
+      data::RowIndexOptions{.cache = cache, .from_samples = 1, .write_every = std::chrono::milliseconds(1)});
   MatrixLoaders loaders(options, {number(4), number(5)});
   for (int call = 0; call < number(3); ++call) {
     const std::string line = loaders.next() + "\n";

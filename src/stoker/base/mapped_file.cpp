@@ -27,7 +27,7 @@ bool is_remote(int file) {
 
 }  // namespace
 
-std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path) {
+std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& path, std::size_t most_read) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block us here
   if (file < 0) {
     return nullptr;
@@ -36,7 +36,7 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
     ::close(file);
     std::vector<std::byte> bytes;
     try {
-      read_file(path, bytes);
+      read_file(path, bytes, most_read);
     } catch (const DataError&) {
       return nullptr;
     }

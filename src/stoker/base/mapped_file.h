@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A whole file as mapped memory: the system reads its pages on access and drops them when it needs memory. Used for the
-// index of a folder. Thread-safe: immutable.
+// index of a folder and for lists of JPEG rows. Thread-safe: immutable.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +16,10 @@ class MappedFile {
  public:
   // Null if it is missing, empty, not a regular file, or cannot be mapped. While this object exists, the file must only
   // be replaced (by rename), never truncated. On a network file system (NFS, SMB, FUSE, Lustre, Ceph) it is read
-  // instead: a file that another machine replaces disappears there together with its mapping.
-  [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path);
+  // instead: a file that another machine replaces disappears there together with its mapping. most_read: in bytes; null
+  // if such a file is longer.
+  [[nodiscard]] static std::shared_ptr<const MappedFile> open(const std::filesystem::path& path,
+                                                              std::size_t most_read = std::size_t{1} << 32);
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
   ~MappedFile();

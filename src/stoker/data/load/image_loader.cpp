@@ -91,7 +91,7 @@ ImageLoaderOptions checked(ImageLoaderOptions options) {
 ImageLoader::ImageLoader(ImageLoaderOptions options)
     : options_(checked(std::move(options))),
       reader_(options_.split.source, options_.channels, options_.policy,
-              {options_.store, options_.known_bad, options_.limits}),
+              {options_.store, options_.known_bad, options_.limits, options_.rows}),
       ledger_(options_.bad, options_.split.size() / options_.ranks),  // each rank sees its part
       position_(options_.start),
       ahead_(options_.start),

@@ -39,7 +39,10 @@ augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawK
   drawn = augment::draw(policy_, size.width, size.height, key);
   if (!options_.store) {
     drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
-    return workspace.decoder.decode(augment::needed(policy_, drawn), name, drawn.shrink);
+    const augment::Region region = augment::needed(policy_, drawn);
+    return options_.rows && drawn.shrink == 1
+               ? decode_with_rows(*options_.rows, workspace.decoder, workspace.bytes, region, name, workspace.rows)
+               : workspace.decoder.decode(region, name, drawn.shrink);
   }
   const augment::ImageView whole = workspace.decoder.decode({0, 0, size.width, size.height}, name);
   options_.store->put(index, whole);
@@ -96,12 +99,13 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   put_row(drawn, image, row, workspace);
 }
 
-core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {
+core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k,
+                                  std::shared_ptr<RowIndex> rows) {
   const std::int64_t count = std::min<std::int64_t>(k, split.size());
   if (count < 1) {
     return {};
   }
-  const SampleReader reader(split.source, channels, policy);
+  const SampleReader reader(split.source, channels, policy, {.rows = std::move(rows)});
   std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
   SampleWorkspace workspace;
   const Stopwatch watch;

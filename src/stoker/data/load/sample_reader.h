@@ -18,6 +18,7 @@
 #include "stoker/data/load/cpu_gate.h"
 #include "stoker/data/load/known_bad.h"
 #include "stoker/data/load/pixel_store.h"
+#include "stoker/data/load/row_index.h"
 
 namespace stoker::data {
 
@@ -25,17 +26,19 @@ namespace stoker::data {
 struct SampleWorkspace {
   std::vector<std::byte> bytes;
   ImageDecoder decoder;
+  JpegRows rows;
   augment::ResizeScratch scratch;
   augment::PixelScratch pixels;
   StageLaps laps;
   CpuGate* gate = nullptr;  // limits computing threads after the bytes are read; null: no limit
 };
 
-// For the source; both may be null.
+// For the source; all may be null.
 struct SampleReaderOptions {
   std::shared_ptr<PixelStore> store = {};    // for images with the same number of channels
   std::shared_ptr<KnownBad> known_bad = {};  // images that are not tried
   DecodeLimits limits = {};
+  std::shared_ptr<RowIndex> rows = {};  // of JPEGs that are decoded in part; not used with a store
 };
 
 class SampleReader {
@@ -76,8 +79,10 @@ class SampleReader {
 };
 
 // The mean over k samples (or all, if fewer) spread over the split, read in the caller's thread. Skips unreadable
-// samples. None for an empty split. DataError as read_row if all are unreadable.
+// samples. None for an empty split. DataError as read_row if all are unreadable. rows: null for the time in the first
+// epoch of a new folder.
 [[nodiscard]] core::LoadTime estimate_load_time(const ImageSplit& split, int channels,
-                                                const augment::ImagePolicy& policy, int k = 32);
+                                                const augment::ImagePolicy& policy, int k = 32,
+                                                std::shared_ptr<RowIndex> rows = nullptr);
 
 }  // namespace stoker::data

@@ -10,6 +10,7 @@
 
 #include "stoker/augment/resize.h"
 #include "stoker/data/decode/image_decode.h"
+#include "stoker/data/load/row_index.h"
 
 namespace stoker::study {
 namespace {
@@ -122,19 +123,22 @@ struct ImageLooker::Memory {
   data::ImageDecoder decoder;
   augment::ResizeScratch scratch;
   augment::Image small;
+  data::JpegRows row_memory;
 
-  augment::ImageView decode(Bytes file, std::string_view name) {
+  augment::ImageView decode(Bytes file, std::string_view name, data::RowIndex* rows = nullptr) {
     const data::ImageDecoder::Size size = decoder.open(file, 3, {}, name);
-    return decoder.decode({0, 0, size.width, size.height}, name);
+    const augment::Region all{0, 0, size.width, size.height};
+    return rows == nullptr ? decoder.decode(all, name)
+                           : data::decode_with_rows(*rows, decoder, file, all, name, row_memory);
   }
 };
 
 ImageLooker::ImageLooker() : memory_(std::make_unique<Memory>()) {}
 ImageLooker::~ImageLooker() = default;
 
-ImageLook ImageLooker::look(Bytes file, std::string_view name, PixelSums& sums) {
+ImageLook ImageLooker::look(Bytes file, std::string_view name, PixelSums& sums, data::RowIndex* rows) {
   const data::ImageInfo info = data::probe_image(file, {}, name);
-  const augment::ImageView view = memory_->decode(file, name);
+  const augment::ImageView view = memory_->decode(file, name, rows);
   ImageLook facts;
   facts.format = info.format;
   facts.width = view.width, facts.height = view.height;

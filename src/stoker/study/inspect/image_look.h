@@ -12,6 +12,10 @@
 #include "stoker/augment/image.h"
 #include "stoker/base/file.h"
 
+namespace stoker::data {
+class RowIndex;
+}  // namespace stoker::data
+
 namespace stoker::study {
 
 struct Hash128 {
@@ -48,8 +52,8 @@ class ImageLooker {
  public:
   ImageLooker();
   ~ImageLooker();
-  // DataError with name, as data::ImageDecoder; the sums are then unchanged.
-  [[nodiscard]] ImageLook look(Bytes file, std::string_view name, PixelSums& sums);
+  // DataError with name, as data::ImageDecoder; the sums are then unchanged. rows: null, or learns the rows of a JPEG.
+  [[nodiscard]] ImageLook look(Bytes file, std::string_view name, PixelSums& sums, data::RowIndex* rows = nullptr);
   // The upright image, at most `side` pixels wide and high; valid until the next call.
   [[nodiscard]] augment::ImageView thumbnail(Bytes file, std::string_view name, int side);
 

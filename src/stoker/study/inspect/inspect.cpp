@@ -11,7 +11,9 @@
 
 #include "stoker/base/clock.h"
 #include "stoker/base/error.h"
+#include "stoker/data/folder/cache_folder.h"
 #include "stoker/data/load/bad_samples.h"
+#include "stoker/data/load/row_index.h"
 #include "stoker/device/cpu_quota.h"
 
 namespace stoker::study {
@@ -43,7 +45,10 @@ std::vector<InspectedImage> choose(const Inspection& found, std::int64_t most) {
 class Crew {
  public:
   Crew(Inspection& found, const InspectOptions& options)
-      : found_(found), options_(options), looked_(found.images.size(), 0) {}
+      : found_(found),
+        options_(options),
+        looked_(found.images.size(), 0),
+        rows_(*found.folder.train.source, {.cache = data::cache_folder()}) {}
 
   void work() {
     const Stopwatch watch;
@@ -102,7 +107,7 @@ class Crew {
     try {
       source.read(image.index, bytes);
       image.bytes = static_cast<std::int64_t>(bytes.size());
-      image.facts = looker.look(bytes, name, sums);
+      image.facts = looker.look(bytes, name, sums, image.split == 0 ? &rows_ : nullptr);
     } catch (const DataError& error) {
       const std::lock_guard lock(mutex_);
       found_.bad.emplace(place, data::without_name(error.what(), name));
@@ -138,6 +143,7 @@ class Crew {
   Inspection& found_;
   const InspectOptions& options_;
   std::vector<char> looked_;  // each written by one thread only
+  data::RowIndex rows_;       // of train, for later trainings
   std::atomic<std::size_t> next_ = 0;
   std::atomic<std::int64_t> done_ = 0;
   std::atomic<bool> stopped_ = false;

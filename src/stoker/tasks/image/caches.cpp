@@ -32,4 +32,16 @@ std::shared_ptr<data::KnownBad> ImageCaches::known_bad_of(const Source& source, 
   return known;
 }
 
+std::shared_ptr<data::RowIndex> ImageCaches::rows_of(const Source& source, const ImageOptions& wanted,
+                                                     augment::Crop crop) {
+  if (wanted.cache > 0 || crop != augment::Crop::kRandomResized) {
+    return nullptr;
+  }
+  std::shared_ptr<data::RowIndex>& rows = rows_[source.get()];
+  if (!rows) {
+    rows = std::make_shared<data::RowIndex>(*source, data::RowIndexOptions{.cache = data::cache_folder()});
+  }
+  return rows;
+}
+
 }  // namespace stoker::tasks

@@ -104,6 +104,7 @@ class ReadyImages final : public WithImages<ReadyTask> {
   [[nodiscard]] data::ImageLoaderOptions training_options(const BatchRequest& request) const {
     data::ImageLoaderOptions options = loader_options(files_.folder().train, request);
     options.policy = policy();
+    options.rows = caches_.rows_of(options.split.source, options_, options.policy.crop);
     options.mix = mix_of(options_, request.batch);
     options.batch = request.batch;
     options.shuffle = options_.shuffle;
