@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The full hash matrix: the batches of two epochs have the same SHA-256 for threads {1, 2, 4} x ranks {1, 2, 4} (slices
-// joined) x {files, a tar} x {straight, restarted at 20 random steps, killed and resumed} x {vector, plain}, and for
-// PNG files of the pixels that libjpeg-turbo decodes. Runs on the embedded sample and on photographs, with every
-// augmentation, an uneven tail and a damaged image. Takes minutes, so it is a test of `make test-long`;
-// image_loader_hash_test.cpp is the short form.
+// joined) x {files, a tar} x {straight, restarted at 20 random steps, killed and resumed} x {vector, plain}, with an
+// index of the rows of JPEGs and without in turns, and for PNG files of the pixels that libjpeg-turbo decodes. Runs on
+// the embedded sample and on photographs, with every augmentation, an uneven tail and a damaged image. Takes minutes,
+// so it is a test of `make test-long`; image_loader_hash_test.cpp is the short form.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,10 +69,11 @@ class Matrix {
         for (int switches = 0; switches < 4; ++switches) {
           for (const Manner manner : {Manner::kStraight, Manner::kRestarted, Manner::kKilled}) {
             const MatrixWay way{.threads = threads, .ranks = ranks, .plain = (switches & 1) != 0};
-            const bool tar = (switches & 2) != 0;
-            SCOPED_TRACE(fmt::format("{} threads, {} ranks, {}, {}, {}", threads, ranks, way.plain ? "plain" : "vector",
-                                     tar ? "tar" : "files", kManners[static_cast<int>(manner)]));
-            ASSERT_NO_FATAL_FAILURE(expect_same(walk(way, tar, manner), expected));
+            const bool tar = (switches & 2) != 0, rows = (ways + switches / 2) % 2 != 0;
+            SCOPED_TRACE(fmt::format("{} threads, {} ranks, {}, {}, {}, {}", threads, ranks,
+                                     way.plain ? "plain" : "vector", rows ? "rows" : "no rows", tar ? "tar" : "files",
+                                     kManners[static_cast<int>(manner)]));
+            ASSERT_NO_FATAL_FAILURE(expect_same(walk(way, tar, rows, manner), expected));
             ++ways;
           }
         }
@@ -111,13 +112,17 @@ class Matrix {
     return lines;
   }
 
-  Lines walk(const MatrixWay& way, bool tar, Manner manner) {
+  Lines walk(const MatrixWay& way, bool tar, bool rows, Manner manner) {
     Lines lines = manner == Manner::kKilled ? killed(way, tar) : Lines();
     std::set<std::size_t> restarts;
     while (manner == Manner::kRestarted && restarts.size() < 20) {
       restarts.insert(random_() % static_cast<std::size_t>(calls_));
     }
-    const data::ImageLoaderOptions options = matrix_options(splits_[tar ? 1 : 0], way);
+    data::ImageLoaderOptions options = matrix_options(splits_[tar ? 1 : 0], way);
+    if (rows) {  // in the list that the killed writers began
+      options.rows = std::make_shared<data::RowIndex>(
+          *options.split.source, data::RowIndexOptions{.cache = images_.cache(), .from_samples = 1});
+    }
     auto loaders = std::make_unique<MatrixLoaders>(options, after(lines));
     while (lines.size() < static_cast<std::size_t>(calls_)) {
       if (restarts.contains(lines.size())) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batches of two epochs have one hash for every number of threads (also if it changes while loading) and ranks
 // (slices joined), for files and a tar, straight and resumed, with vector instructions and without, for images that are
-// decoded again or kept, and for JPEGs and PNG files of the pixels that libjpeg-turbo decodes from them. Every
-// augmentation is on, the tail is uneven, and one image is damaged.
+// decoded again or kept, with an index of the rows of JPEGs and without, and for JPEGs and PNG files of the pixels that
+// libjpeg-turbo decodes from them. Every augmentation is on, the tail is uneven, and one image is damaged.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -28,6 +28,7 @@ using Loaders = std::vector<std::unique_ptr<ImageLoader>>;  // one per rank
 struct Way {
   int threads = 1, ranks = 1;
   bool tar = false, resumed = false, plain = false, kept = false;
+  bool rows = false;     // with an index of the rows of JPEGs
   bool library = false;  // pixels of libjpeg-turbo
 };
 
@@ -72,6 +73,10 @@ class HashMatrix : public ::testing::Test {
     options.ranks = way.ranks;
     if (way.kept) {
       options.store = std::make_shared<PixelStore>(options.split.source->size(), 1 << 20);
+    }
+    if (way.rows) {
+      options.rows = std::make_shared<RowIndex>(*options.split.source,
+                                                RowIndexOptions{.cache = files_.path() / "cache", .from_samples = 1});
     }
     Loaders loaders;
     const auto begin = [&](core::Position start) {
@@ -137,15 +142,17 @@ TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
   const std::uint64_t expected = hash({.threads = 0, .library = true});
   for (const int threads : {1, 2, 4}) {
     for (const int ranks : {1, 2, 4}) {
-      for (int switches = 0; switches < 16; ++switches) {
+      for (int switches = 0; switches < 32; ++switches) {
         const Way way{.threads = threads,
                       .ranks = ranks,
                       .tar = (switches & 1) != 0,
                       .resumed = (switches & 2) != 0,
                       .plain = (switches & 4) != 0,
-                      .kept = (switches & 8) != 0};
+                      .kept = (switches & 8) != 0,
+                      .rows = (switches & 16) != 0};
         ASSERT_EQ(hash(way), expected) << threads << " threads, " << ranks << " ranks, tar " << way.tar << ", resumed "
-                                       << way.resumed << ", plain " << way.plain << ", kept " << way.kept;
+                                       << way.resumed << ", plain " << way.plain << ", kept " << way.kept << ", rows "
+                                       << way.rows;
       }
     }
   }
