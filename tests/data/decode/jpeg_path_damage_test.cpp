@@ -3,6 +3,7 @@
 // Every byte is changed, every length is cut, markers are inserted and bytes are removed.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <span>
 
 #include "support/jpeg_kinds.h"
@@ -122,7 +123,7 @@ TEST_F(JpegDamage, EveryBitOfAScanIsFlipped) {
 TEST_F(JpegDamage, SidesAreLargerThanThePicture) {
   const File whole = testing::written_jpeg(testing::common_samplings()[1], 27, 34, 70, JpegContent::kScene, 4);
   constexpr std::byte kFrame[] = {std::byte{0xFF}, std::byte{0xC0}};
-  const auto frame = std::ranges::search(whole, kFrame).begin() - whole.begin();
+  const auto frame = std::search(whole.begin(), whole.end(), std::begin(kFrame), std::end(kFrame)) - whole.begin();
   for (const int side : {0, 1, 26, 28, 35, 300, 9999, 32767, 32768, 65499, 65500, 65501, 65535}) {
     for (const auto place : {frame + 5, frame + 7}) {  // height, width
       File file = whole;
