@@ -108,22 +108,23 @@ struct Tables {
   std::array<Table, 2> dc, ac;
 };
 
-inline std::vector<std::uint8_t> dc_symbols(bool wild, QuickRandom& random) {
+// largest: bits of a value.
+inline std::vector<std::uint8_t> dc_symbols(int largest, QuickRandom& random) {
   std::vector<std::uint8_t> symbols;
-  for (int size = 0; size <= (wild ? 15 : 11); ++size) {
-    if (random.below(4) != 0 || size == 3) {
+  for (int size = 0; size <= largest; ++size) {
+    if (random.below(4) != 0 || size == 1) {
       symbols.push_back(static_cast<std::uint8_t>(size));
     }
   }
   return symbols;
 }
 
-inline std::vector<std::uint8_t> ac_symbols(bool wild, QuickRandom& random) {
+inline std::vector<std::uint8_t> ac_symbols(int largest, bool wild, QuickRandom& random) {
   std::vector<std::uint8_t> symbols = {0};  // the end of a block
   const int share = 1 + random.below(8);
   for (int symbol = 1; symbol < 256; ++symbol) {
     const int size = symbol & 15;
-    const bool usual = (size >= 1 && size <= 10) || symbol == 0xF0;
+    const bool usual = (size >= 1 && size <= largest) || symbol == 0xF0;
     if ((usual || wild) && random.below(8) < share) {
       symbols.push_back(static_cast<std::uint8_t>(symbol));
     }
@@ -244,10 +245,11 @@ inline std::vector<std::byte> symbol_jpeg(const SymbolJpeg& kind, std::uint64_t 
   }
   parts::put_quantisers(kind.wild, random, to);
   parts::Tables tables;
+  const int largest = kind.wild ? 15 : 1 + random.below(10);  // small values seldom overflow
   for (std::size_t i = 0; i < 2; ++i) {
     const bool full = kind.wild && random.below(60) == 0;  // libjpeg-turbo refuses it
-    tables.dc[i] = parts::random_table(parts::dc_symbols(kind.wild, random), full, random);
-    tables.ac[i] = parts::random_table(parts::ac_symbols(kind.wild, random), full, random);
+    tables.dc[i] = parts::random_table(parts::dc_symbols(kind.wild ? 15 : largest + 1, random), full, random);
+    tables.ac[i] = parts::random_table(parts::ac_symbols(largest, kind.wild, random), full, random);
     parts::put_table(tables.dc[i], 0, i, to);
     parts::put_table(tables.ac[i], 1, i, to);
   }

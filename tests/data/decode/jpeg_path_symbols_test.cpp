@@ -22,7 +22,7 @@ class JpegPathSymbols : public ::testing::Test {
     for (int i = 0; i < files; ++i) {
       testing::SymbolJpeg kind{.width = 1 + random.below(70), .height = 1 + random.below(50), .wild = wild};
       kind.factors = samplings[static_cast<std::size_t>(i) % samplings.size()];
-      kind.restart = std::max(0, random.below(12) - 5);
+      kind.restart = std::max(0, random.below(12) - 8);
       const std::vector<std::byte> file = testing::symbol_jpeg(kind, static_cast<std::uint64_t>(i));
       JpegRows rows;
       for (int way = 0; way < 4; ++way) {
@@ -43,7 +43,7 @@ TEST_F(JpegPathSymbols, EqualsTheLibraryForWhatTheFormatAllows) {
   compare_files(false, 2500);
   EXPECT_EQ(paths_.images(), paths_.compared());
   if ((hwy::SupportedTargets() & HWY_AVX2) != 0) {  // else libjpeg-turbo was compared with itself
-    EXPECT_GT(paths_.own(), paths_.compared() / 4) << "of " << paths_.compared();
+    EXPECT_GT(paths_.own(), paths_.compared() / 10) << "of " << paths_.compared();
   }
 }
 
