@@ -107,7 +107,7 @@ install: build ## Install program, library and CMake package into PREFIX (defaul
 	@cmake --install $(RELEASE) --prefix $(or $(PREFIX),/usr/local) >/dev/null
 	@echo "Installed into $(or $(PREFIX),/usr/local); CMake projects use it with find_package(stoker 0.2 REQUIRED)"
 
-test-long: build ## Run the tests that take minutes, then 10,000,000 executions of each fuzz target: 80 minutes more
+test-long: build ## Run the tests that take minutes, then 10,000,000 executions of each fuzz target: 2 hours more
 	@ctest --preset long
 	@$(MAKE) fuzz RUNS=10000000
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The full hash matrix: the batches of two epochs have the same SHA-256 for threads {1, 2, 4} x ranks {1, 2, 4} (slices
-// joined) x {files, a tar} x {straight, restarted at 20 random steps, killed and resumed} x {vector, plain}. Runs on
+// joined) x {files, a tar} x {straight, restarted at 20 random steps, killed and resumed} x {vector, plain}, with an
+// index of the rows of JPEGs and without in turns, and for PNG files of the pixels that libjpeg-turbo decodes. Runs on
 // the embedded sample and on photographs, with every augmentation, an uneven tail and a damaged image. Takes minutes,
 // so it is a test of `make test-long`; image_loader_hash_test.cpp is the short form.
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 
 #include "support/images.h"
 #include "support/killed_writer.h"
+#include "support/library_pixels.h"
 #include "support/shared_data.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
@@ -30,7 +32,7 @@ using Random = std::mt19937;
 enum class Manner { kStraight, kRestarted, kKilled };
 constexpr const char* kManners[] = {"straight", "restarted", "killed"};
 
-// The same images as files and as a tar; one image is damaged.
+// The same images as files, as a tar, and as PNG files of libjpeg-turbo's pixels; one image is damaged.
 class Images {
  public:
   explicit Images(const std::filesystem::path& from) {
@@ -40,12 +42,14 @@ class Images {
       const std::string key = files[i].lexically_relative(from).native(), bytes = read_text(files[i]);
       const std::string kept = i == files.size() / 2 ? bytes.substr(0, 60) : bytes;
       folder_.write("set/" + key, kept);
+      folder_.write("library/" + key, with_library_pixels(kept));
       tar.add(key, kept);
     }
     folder_.write("set.tar", tar.done());
   }
 
   [[nodiscard]] std::filesystem::path path(bool tar) const { return folder_ / (tar ? "set.tar" : "set"); }
+  [[nodiscard]] std::filesystem::path library() const { return folder_ / "library"; }
   [[nodiscard]] std::filesystem::path cache() const { return folder_ / "cache"; }
 
  private:
@@ -65,10 +69,11 @@ class Matrix {
         for (int switches = 0; switches < 4; ++switches) {
           for (const Manner manner : {Manner::kStraight, Manner::kRestarted, Manner::kKilled}) {
             const MatrixWay way{.threads = threads, .ranks = ranks, .plain = (switches & 1) != 0};
-            const bool tar = (switches & 2) != 0;
-            SCOPED_TRACE(fmt::format("{} threads, {} ranks, {}, {}, {}", threads, ranks, way.plain ? "plain" : "vector",
-                                     tar ? "tar" : "files", kManners[static_cast<int>(manner)]));
-            ASSERT_NO_FATAL_FAILURE(expect_same(walk(way, tar, manner), expected));
+            const bool tar = (switches & 2) != 0, rows = (ways + switches / 2) % 2 != 0;
+            SCOPED_TRACE(fmt::format("{} threads, {} ranks, {}, {}, {}, {}", threads, ranks,
+                                     way.plain ? "plain" : "vector", rows ? "rows" : "no rows", tar ? "tar" : "files",
+                                     kManners[static_cast<int>(manner)]));
+            ASSERT_NO_FATAL_FAILURE(expect_same(walk(way, tar, rows, manner), expected));
             ++ways;
           }
         }
@@ -88,10 +93,10 @@ class Matrix {
     return data::open_image_folder(path, {.val = 0}, {}, {}).train;
   }
 
-  // The expected lines, loaded by the caller's thread alone. Also checks that the matrix can find errors: the tail is
-  // uneven, both epochs have the bad image, and no two lines are equal.
+  // The expected lines, loaded by the caller's thread alone, from libjpeg-turbo's pixels. Also checks that the matrix
+  // can find errors: the tail is uneven, both epochs have the bad image, and no two lines are equal.
   Lines reference() {
-    data::ImageLoaderOptions options = matrix_options(splits_[0], {});
+    data::ImageLoaderOptions options = matrix_options(open(images_.library()), {});
     std::set<std::int64_t> epochs_with_bad;
     options.bad.listener = [&](const core::BadSample& bad) { epochs_with_bad.insert(bad.epoch); };
     MatrixLoaders loaders(options, {});
@@ -107,13 +112,17 @@ class Matrix {
     return lines;
   }
 
-  Lines walk(const MatrixWay& way, bool tar, Manner manner) {
+  Lines walk(const MatrixWay& way, bool tar, bool rows, Manner manner) {
     Lines lines = manner == Manner::kKilled ? killed(way, tar) : Lines();
     std::set<std::size_t> restarts;
     while (manner == Manner::kRestarted && restarts.size() < 20) {
       restarts.insert(random_() % static_cast<std::size_t>(calls_));
     }
-    const data::ImageLoaderOptions options = matrix_options(splits_[tar ? 1 : 0], way);
+    data::ImageLoaderOptions options = matrix_options(splits_[tar ? 1 : 0], way);
+    if (rows) {  // in the list that the killed writers began
+      options.rows = std::make_shared<data::RowIndex>(
+          *options.split.source, data::RowIndexOptions{.cache = images_.cache(), .from_samples = 1});
+    }
     auto loaders = std::make_unique<MatrixLoaders>(options, after(lines));
     while (lines.size() < static_cast<std::size_t>(calls_)) {
       if (restarts.contains(lines.size())) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batches of two epochs have one hash for every number of threads (also if it changes while loading) and ranks
-// (slices joined), for files and a tar, straight and resumed, with vector instructions and without, and for images that
-// are decoded again or kept. Every augmentation is on, the tail is uneven, and one image is damaged.
+// (slices joined), for files and a tar, straight and resumed, with vector instructions and without, for images that are
+// decoded again or kept, with an index of the rows of JPEGs and without, and for JPEGs and PNG files of the pixels that
+// libjpeg-turbo decodes from them. Every augmentation is on, the tail is uneven, and one image is damaged.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 
 #include "stoker/data/load/image_loader.h"
 #include "support/images.h"
+#include "support/library_pixels.h"
 #include "support/tar_builder.h"
 #include "support/temp_folder.h"
 
@@ -26,6 +28,8 @@ using Loaders = std::vector<std::unique_ptr<ImageLoader>>;  // one per rank
 struct Way {
   int threads = 1, ranks = 1;
   bool tar = false, resumed = false, plain = false, kept = false;
+  bool rows = false;     // with an index of the rows of JPEGs
+  bool library = false;  // pixels of libjpeg-turbo
 };
 
 class HashMatrix : public ::testing::Test {
@@ -44,6 +48,8 @@ class HashMatrix : public ::testing::Test {
     }
     add("damaged.jpg", read_text(from / "made_here/hopper_cut_300.jpg"));
     files_.write("set.tar", tar_.done());
+    library_split_ = open_image_folder(files_.path() / "library", {.val = 0}).train;
+    ASSERT_EQ(library_split_.size(), 27);
     options_.policy = {.crop = augment::Crop::kRandomResized, .out_width = 32, .out_height = 24, .flip = true};
     options_.policy.alternate = true;
     options_.policy.operations = {augment::Affine{.degrees = 20}, augment::ColourJitter{.brightness = 0.4, .hue = 0.1},
@@ -60,13 +66,17 @@ class HashMatrix : public ::testing::Test {
 
   [[nodiscard]] std::uint64_t hash(const Way& way) const {
     ImageLoaderOptions options = options_;
-    options.split = way.tar ? tar_split_ : folder_split_;
+    options.split = way.library ? library_split_ : way.tar ? tar_split_ : folder_split_;
     options.threads = way.threads;
     options.depth = 1 + way.threads % 3;
     options.plain = way.plain;
     options.ranks = way.ranks;
     if (way.kept) {
       options.store = std::make_shared<PixelStore>(options.split.source->size(), 1 << 20);
+    }
+    if (way.rows) {
+      options.rows = std::make_shared<RowIndex>(*options.split.source,
+                                                RowIndexOptions{.cache = files_.path() / "cache", .from_samples = 1});
     }
     Loaders loaders;
     const auto begin = [&](core::Position start) {
@@ -112,13 +122,14 @@ class HashMatrix : public ::testing::Test {
     return value;
   }
 
-  ImageSplit folder_split_, tar_split_;
+  ImageSplit folder_split_, tar_split_, library_split_;
   ImageLoaderOptions options_;
 
  private:
   void add(const std::string& name, const std::string& bytes) {
     const std::string key = (count_++ % 2 == 0 ? "a/" : "b/") + name;
     files_.write("set/" + key, bytes);
+    files_.write("library/" + key, testing::with_library_pixels(bytes));
     tar_.add(key, bytes);
   }
 
@@ -128,18 +139,20 @@ class HashMatrix : public ::testing::Test {
 };
 
 TEST_F(HashMatrix, EveryWayGivesTheSameBatches) {
-  const std::uint64_t expected = hash({.threads = 0});
+  const std::uint64_t expected = hash({.threads = 0, .library = true});
   for (const int threads : {1, 2, 4}) {
     for (const int ranks : {1, 2, 4}) {
-      for (int switches = 0; switches < 16; ++switches) {
+      for (int switches = 0; switches < 32; ++switches) {
         const Way way{.threads = threads,
                       .ranks = ranks,
                       .tar = (switches & 1) != 0,
                       .resumed = (switches & 2) != 0,
                       .plain = (switches & 4) != 0,
-                      .kept = (switches & 8) != 0};
+                      .kept = (switches & 8) != 0,
+                      .rows = (switches & 16) != 0};
         ASSERT_EQ(hash(way), expected) << threads << " threads, " << ranks << " ranks, tar " << way.tar << ", resumed "
-                                       << way.resumed << ", plain " << way.plain << ", kept " << way.kept;
+                                       << way.resumed << ", plain " << way.plain << ", kept " << way.kept << ", rows "
+                                       << way.rows;
       }
     }
   }

@@ -54,7 +54,7 @@ std::string_view readable_format(Bytes file, std::string_view name) {
 
 // RGB to luma: ITU-R 601-2 in 16 bits of fraction, as Pillow's convert("L").
 void to_luma(augment::ImageView rgb, augment::Image& grey) {
-  grey.reshape(rgb.width, rgb.height, 1);
+  grey.reshape(rgb.width, rgb.height, 1, augment::kSlack);
   std::uint8_t* out = grey.pixels.data();
   for (int y = 0; y < rgb.height; ++y) {
     const std::uint8_t* in = rgb.row(y);

@@ -58,19 +58,21 @@ std::optional<augment::ImageView> BaselineJpeg::decode(const augment::Region& re
 }
 
 bool BaselineJpeg::build_tables() {
-  for (int i = 0; i < header_.image.channels; ++i) {
-    const JpegComponent& each = header_.components[static_cast<std::size_t>(i)];
-    const auto* const same = std::find_if(header_.components.begin(), header_.components.begin() + i,
-                                          [&](const JpegComponent& a) { return a.dc == each.dc && a.ac == each.ac; });
-    const auto tables = static_cast<std::size_t>(same - header_.components.begin());
-    if (tables == static_cast<std::size_t>(i) &&
-        !tables_[tables].build(header_.dc[static_cast<std::size_t>(each.dc)],
-                               header_.ac[static_cast<std::size_t>(each.ac)], scan_.size < kSmallScan)) {
-      return false;
+  bool good = true;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(header_.image.channels); ++i) {
+    const JpegComponent& each = header_.components[i];
+    std::size_t same = 0;  // the first component with these codes
+    while (header_.components[same].dc != each.dc || header_.components[same].ac != each.ac) {
+      ++same;
     }
-    tables_of_[static_cast<std::size_t>(i)] = &tables_[tables];
+    if (same == i) {
+      const HuffmanCodes dc = header_.dc[static_cast<std::size_t>(each.dc)];
+      const HuffmanCodes ac = header_.ac[static_cast<std::size_t>(each.ac)];
+      good = tables_[i].build(dc, ac, scan_.size < kSmallScan) && good;
+    }
+    tables_of_[i] = &tables_[same];
   }
-  return true;
+  return good;
 }
 
 // Interpolation needs one sample of chroma more on every side. Below the region this is exactly the part that

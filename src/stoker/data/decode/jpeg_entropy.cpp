@@ -180,7 +180,8 @@ void ScanData::read(Bytes file, std::size_t scan) {
       break;
     }
     if (from[1] != 0) {
-      ending = from[1] == kEndOfImage ? Ending::kImage : Ending::kMarker;
+      // More than one FF may precede a 0, too, and libjpeg-turbo then reads on.
+      ending = from[1] == kEndOfImage ? Ending::kImage : from[1] == kMarker ? Ending::kFile : Ending::kMarker;
       break;
     }
     *to++ = kMarker;

@@ -143,7 +143,9 @@ bool HeaderReader::frame(Bytes content) {
   image.height = word(content, 1);
   image.width = word(content, 3);
   image.channels = byte(content, 5);
-  if (image.width < 1 || image.height < 1 || (image.channels != 1 && image.channels != 3) ||
+  constexpr int kMaxSide = 65'500;  // JPEG_MAX_DIMENSION of libjpeg-turbo, which has its own words for more
+  if (image.width < 1 || image.width > kMaxSide || image.height < 1 || image.height > kMaxSide ||
+      (image.channels != 1 && image.channels != 3) ||
       content.size() != 6 + 3 * static_cast<std::size_t>(image.channels)) {
     return false;
   }
@@ -161,7 +163,8 @@ bool HeaderReader::sampling_is_known() const {
     return false;
   }
   const auto is_single = [](const JpegComponent& each) { return each.across == 1 && each.down == 1; };
-  return header_.image.channels == 1 || (is_single(blue) && is_single(red));
+  // libjpeg-turbo decodes both rows of blocks of a grey image with 2 down at once, and sees damage in the lower one.
+  return header_.image.channels == 1 ? luma.down == 1 : is_single(blue) && is_single(red);
 }
 
 bool HeaderReader::scan(Bytes content) {
