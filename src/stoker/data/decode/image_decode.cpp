@@ -133,6 +133,8 @@ int ImageDecoder::most_shrink() const {
   return shrink;
 }
 
+bool ImageDecoder::shrinking_pays() const { return format_ == kJpeg && !jpeg_.is_baseline(); }
+
 augment::ImageView ImageDecoder::decode_stored(const augment::Region& region, int shrink, std::string_view name,
                                                JpegRows* rows) {
   if (format_ == kJpeg) {

@@ -228,8 +228,8 @@ StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
   reader.strict = strict;
   reader.file = file;
   const std::optional<StoredImage> baseline = baseline_ ? baseline_->open(file) : std::nullopt;
-  is_baseline_ = baseline.has_value();
-  if (is_baseline_) {
+  takes_baseline_ = baseline.has_value();
+  if (takes_baseline_) {
     return *baseline;
   }
   read_header(name);
@@ -237,10 +237,15 @@ StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
           reader.info.num_components, orientation_of(reader.info)};
 }
 
+bool JpegDecoder::is_baseline() const {
+  BaselineHeader header;
+  return read_baseline_header(reader_->file, header);
+}
+
 augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
                                        const DecodeLimits& limits, std::string_view name, JpegRows* rows) {
   Reader& reader = *reader_;
-  if (is_baseline_) {
+  if (takes_baseline_) {
     if (shrink == 1) {
       if (const std::optional<augment::ImageView> decoded = baseline_->decode(region, channels, rows)) {
         return *decoded;

@@ -29,6 +29,8 @@ class JpegDecoder {
   // Reads the header of a file. The bytes must stay until the last call of decode(). strict: for both functions, as in
   // DecodeLimits. DataError with `name`.
   StoredImage open(Bytes file, bool strict, std::string_view name);
+  // Whether the header of the open image is one that BaselineJpeg decodes, on any processor.
+  [[nodiscard]] bool is_baseline() const;
   // Decodes a region of the stored image at 1 / shrink of its size (1, 2, 4 or 8; sides are rounded up). Once per
   // open(). 1 channel for grey, else 3 (always 3 for CMYK). Returns the whole image; only the region may be read (and
   // 64 bytes beyond its rows); valid until the next call. The pixels equal a decode of the whole image. rows: as in
@@ -40,7 +42,7 @@ class JpegDecoder {
   void read_header(std::string_view name);
 
   std::unique_ptr<BaselineJpeg> baseline_;  // null: all images by libjpeg-turbo
-  bool is_baseline_ = false;                // the open image, as far as its header says
+  bool takes_baseline_ = false;             // for the open image
   std::unique_ptr<Reader> reader_;
   std::vector<std::uint8_t> pixels_;  // only grows
 };

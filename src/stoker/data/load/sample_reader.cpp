@@ -39,6 +39,9 @@ augment::ImageView SampleReader::decode(std::int64_t index, const augment::DrawK
   drawn = augment::draw(policy_, size.width, size.height, key);
   if (!options_.store) {
     drawn.shrink = augment::largest_shrink(policy_, drawn, workspace.decoder.most_shrink());
+    if (drawn.shrink > 1 && !workspace.decoder.shrinking_pays()) {
+      drawn.shrink = 1;
+    }
     const augment::Region region = augment::needed(policy_, drawn);
     return options_.rows && drawn.shrink == 1
                ? decode_with_rows(*options_.rows, workspace.decoder, workspace.bytes, region, name, workspace.rows)

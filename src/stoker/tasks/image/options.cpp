@@ -31,10 +31,9 @@ Rows reading_options() {
                     "treat images with a decoder warning (truncated JPEG, wrong checksum) as unreadable; off: use "
                     "the part that could be decoded"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
-                    always("exact", "fast changes pixels, and is slower for baseline JPEGs, which most are"),
-                    "fast: libjpeg-turbo decodes large training JPEGs at 1/2, 1/4 or 1/8 of their size: helps "
-                    "processors without AVX2, and progressive JPEGs a little; pixel values can differ by dozens (of "
-                    "255) at sharp contours"}},
+                    always("exact", "fast changes pixels, and gains little, for progressive JPEGs only"),
+                    "fast: large training JPEGs that are not baseline are decoded at 1/2, 1/4 or 1/8 of their size; "
+                    "pixel values can differ by dozens (of 255) at sharp contours"}},
   };
 }
 
