@@ -291,12 +291,5 @@ TEST_F(SampleReaderRows, WrongRowsMakeNoImageBad) {
   }
 }
 
-TEST_F(SampleReaderRows, ForecastsCanUseThem) {
-  const ImageFolder found = open_image_folder(data_.path(), {.val = 0});
-  const auto index = new_index(source_);
-  EXPECT_GT(estimate_load_time(found.train, 3, kPolicy, kImages, index).seconds, 0);
-  EXPECT_EQ(std::ranges::count(known(*index), 0U), 0);
-}
-
 }  // namespace
 }  // namespace stoker::data

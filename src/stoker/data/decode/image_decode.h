@@ -79,7 +79,8 @@ class ImageDecoder {
   // shrink: 1, or 2, 4 or 8 up to most_shrink(): decodes the image at 1 / shrink of its size, sides rounded up; region
   // refers to that size. Less work, but other pixels than at full size.
   // rows: null, or the rows of this file that are known. A baseline JPEG at full size is decoded from the first needed
-  // row on if it is known, and the rows that were passed are added. Other images leave rows as they are.
+  // row on if it is known, and the rows that were passed are added; if they lead to no image, they are emptied. Other
+  // images leave rows as they are.
   augment::ImageView decode(const augment::Region& region, std::string_view name, int shrink = 1,
                             JpegRows* rows = nullptr);
 

@@ -54,6 +54,7 @@ class BaselineJpeg {
   bool interpolated_ = false;                      // a line of pixels needs two lines of chroma
   int mcus_down_ = 0;
   McuRange columns_, rows_;                    // the needed MCUs
+  JpegRows unknown_;                           // reused where the caller keeps no rows
   std::vector<std::uint8_t> chroma_, pixels_;  // these only grow
 };
 

@@ -123,9 +123,8 @@ bool JpegBlocks::transform(int mcu_row) {
         first[block / transform_.blocks * group + block % transform_.blocks * kBlockSide] = 0;
       }
       const int y = (mcu_row * component.down + down) * kBlockSide;
-      std::uint8_t* const samples = plane.samples + (y & (plane.lines - 1)) * plane.stride;
       const auto& quantiser = header_->quantisers[static_cast<std::size_t>(component.quantiser)];
-      good = transform_.transform(first, plane.groups, quantiser, samples, plane.stride) && good;
+      good = transform_.transform(first, plane.groups, quantiser, plane.line(y), plane.stride) && good;
       extend(i, y);
     }
   }
@@ -138,11 +137,11 @@ void JpegBlocks::extend(int component, int y) {
   const int all = divided_up(header_->image.width, header_->components[0].across);
   const int width = all - columns_.begin * kBlockSide;
   for (int i = 0; component > 0 && i < kBlockSide; ++i) {
-    std::uint8_t* const samples = plane.samples + ((y + i) & (plane.lines - 1)) * plane.stride;
+    std::uint8_t* const samples = plane.line(y + i);
     if (columns_.begin == 0) {
       samples[-1] = samples[0];
     }
-    if (width < plane.blocks * kBlockSide || columns_.end * kBlockSide >= all) {
+    if (columns_.end * kBlockSide >= all) {
       samples[width] = samples[width - 1];
     }
   }

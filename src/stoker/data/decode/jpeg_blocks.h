@@ -9,7 +9,6 @@
 
 #include "stoker/data/decode/jpeg_entropy.h"
 #include "stoker/data/decode/jpeg_header.h"
-#include "stoker/data/decode/jpeg_rows.h"
 #include "stoker/data/decode/jpeg_transform.h"
 
 namespace stoker::data {
@@ -40,8 +39,7 @@ class JpegBlocks {
   // Line y of a component, from the first kept column on. It is in the MCU row that was transformed last, or in the one
   // before. Chroma beside the image equals its outermost sample.
   [[nodiscard]] const std::uint8_t* line(int component, int y) const {
-    const Plane& plane = planes_[static_cast<std::size_t>(component)];
-    return plane.samples + (y & (plane.lines - 1)) * plane.stride;
+    return planes_[static_cast<std::size_t>(component)].line(y);
   }
 
  private:
@@ -51,6 +49,7 @@ class JpegBlocks {
     std::uint8_t* samples = nullptr;  // a ring of two rows of MCUs
     std::ptrdiff_t stride = 0;
     int lines = 0;  // of the ring, a power of 2
+    [[nodiscard]] std::uint8_t* line(int y) const { return samples + (y & (lines - 1)) * stride; }
   };
   void plan(std::vector<BlockPlan>& row, Extent extent);
   void extend(int component, int y);

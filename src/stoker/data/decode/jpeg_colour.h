@@ -9,7 +9,7 @@
 
 namespace stoker::data {
 
-// Lines may be read and written up to so many bytes beyond their end.
+// Bytes beyond the end of a line that may be read and written.
 inline constexpr int kLineSlack = 192;
 
 // One line of an image in colour. Columns count in pixels from the first sample of luma.

@@ -19,6 +19,12 @@ namespace stoker::data {
 class BaselineJpeg;
 struct DecodeLimits;
 
+// Which decoder decodes baseline JPEGs. Their pixels are the same; kLibrary is for tests and benches.
+enum class JpegPath : std::uint8_t {
+  kFastest,  // BaselineJpeg; what it leaves, and everything on a processor without AVX2, by libjpeg-turbo
+  kLibrary,  // libjpeg-turbo only
+};
+
 class JpegDecoder {
  public:
   struct Reader;  // hides jpeglib.h

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loop has no branch that depends on the data, except for the rare irregular codes: a mispredicted branch
-// costs as much as three lookups, and blocks end after a random number of them. Highway compiles this file for
-// processors with BMI2, whose shifts take any count from any register.
+// One loop goes through all blocks of a row: the end of a block only selects the table for the next lookup, and damage
+// and codes of more than ten bits share one rare branch. Highway compiles this file for processors with BMI2, whose
+// shifts take any count from any register.
 #include "stoker/data/decode/jpeg_entropy.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -72,11 +72,7 @@ HWY_NOINLINE SingleSymbol decode_single(const BlockPlan& block, std::int64_t pla
   if (place > kLast) {
     return {0, place};
   }
-  int value = 0;
-  if (size > 0) {
-    value = static_cast<int>(window << symbol.bits >> (64 - size));
-    value = value >> (size - 1) != 0 ? value : value - (1 << size) + 1;
-  }
+  const int value = size == 0 ? 0 : extended(static_cast<int>(window << symbol.bits >> (64 - size)), size);
   block.out[order[place]] = static_cast<std::int16_t>(value);
   return {static_cast<std::uint64_t>(symbol.bits + size), place};
 }

@@ -3,9 +3,7 @@
 // BaselineJpeg. Thread-safe: no state.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "stoker/data/decode/jpeg_tables.h"

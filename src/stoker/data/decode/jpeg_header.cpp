@@ -159,7 +159,9 @@ bool HeaderReader::frame(Bytes content) {
 
 bool HeaderReader::sampling_is_known() const {
   const auto& [luma, blue, red] = header_.components;
-  if (luma.across < 1 || luma.across > 2 || luma.down < 1 || luma.down > 2) {
+  // libjpeg-turbo does not interpolate chroma of one or two columns.
+  const bool is_narrow = luma.across == 2 && header_.image.width <= 4;
+  if (luma.across < 1 || luma.across > 2 || luma.down < 1 || luma.down > 2 || is_narrow) {
     return false;
   }
   const auto is_single = [](const JpegComponent& each) { return each.across == 1 && each.down == 1; };

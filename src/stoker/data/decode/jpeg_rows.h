@@ -20,10 +20,4 @@ struct JpegRow {
 // wrong bytes of the file do, and are never read beyond the file.
 using JpegRows = std::vector<JpegRow>;
 
-// Which decoder decodes baseline JPEGs. Their pixels are the same; kLibrary is for tests and benches.
-enum class JpegPath : std::uint8_t {
-  kFastest,  // BaselineJpeg; what it leaves, and everything on a processor without AVX2, by libjpeg-turbo
-  kLibrary,  // libjpeg-turbo only
-};
-
 }  // namespace stoker::data

@@ -12,9 +12,6 @@ constexpr int kEndOfBlockSymbol = 0x00, kSixteenZeros = 0xF0;
 
 int value_of(HuffmanCodes codes, std::size_t i) { return std::to_integer<int>(codes[i]); }
 
-// T.81, F.2.2.1: values with a leading 0 are negative.
-int extended(int bits, int size) { return bits >> (size - 1) != 0 ? bits : bits - (1 << size) + 1; }
-
 int step_of(HuffmanCode::Symbol ac) { return ac.value == kEndOfBlockSymbol ? kEndOfBlock : (ac.value >> 4) + 1; }
 
 // The second symbol of an entry if it fits. after: the bits behind the first one, followed by others.

@@ -102,13 +102,12 @@ void SampleReader::read_row(std::int64_t index, std::uint64_t seed, std::int64_t
   put_row(drawn, image, row, workspace);
 }
 
-core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k,
-                                  std::shared_ptr<RowIndex> rows) {
+core::LoadTime estimate_load_time(const ImageSplit& split, int channels, const augment::ImagePolicy& policy, int k) {
   const std::int64_t count = std::min<std::int64_t>(k, split.size());
   if (count < 1) {
     return {};
   }
-  const SampleReader reader(split.source, channels, policy, {.rows = std::move(rows)});
+  const SampleReader reader(split.source, channels, policy);
   std::vector<std::uint8_t> row(static_cast<std::size_t>(reader.row_bytes()));
   SampleWorkspace workspace;
   const Stopwatch watch;

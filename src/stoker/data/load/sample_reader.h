@@ -79,10 +79,8 @@ class SampleReader {
 };
 
 // The mean over k samples (or all, if fewer) spread over the split, read in the caller's thread. Skips unreadable
-// samples. None for an empty split. DataError as read_row if all are unreadable. rows: null for the time in the first
-// epoch of a new folder.
+// samples. None for an empty split. DataError as read_row if all are unreadable.
 [[nodiscard]] core::LoadTime estimate_load_time(const ImageSplit& split, int channels,
-                                                const augment::ImagePolicy& policy, int k = 32,
-                                                std::shared_ptr<RowIndex> rows = nullptr);
+                                                const augment::ImagePolicy& policy, int k = 32);
 
 }  // namespace stoker::data
