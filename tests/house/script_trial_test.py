@@ -327,13 +327,15 @@ class Changes(Scripts):
             import resource
             model = nn.Linear(1, 1)
             optimizer = torch.optim.SGD(model.parameters())
+            faults = []
             for step in range(20):
                 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-                torch.ones(10_000_000)  # 38 MiB: more than glibc ever keeps by itself
-                faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+                torch.ones(40_000_000)  # 153 MiB: more than glibc ever keeps by itself
+                faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
                 model(torch.ones(1, 1)).sum().backward()
                 optimizer.step()
-            print("state", int(faults > 15))
+            # The kernel may move pages at any time, which adds faults to a step: the step with the fewest counts.
+            print("state", int(min(faults) > 60))  # 77 huge pages of 2 MiB, or 39,063 of 4 KiB
         """)
         self.assertEqual(self.state(), 1)
         self.assertEqual(self.state("MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_MMAP_MAX_=0"), 0)
