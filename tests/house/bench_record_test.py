@@ -20,7 +20,7 @@ class Record(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name).resolve() / "clone"
         (self.root / "bench").mkdir(parents=True)
-        for name in ("record", "commit"):
+        for name in ("record", "commit", "cpu"):
             shutil.copy(BENCH / name, self.root / "bench" / name)
         self.result = self.root / "bench" / "results" / "speed.txt"
         self.git("init", "-q")
@@ -95,13 +95,19 @@ class Cpu(unittest.TestCase):
             return subprocess.run([BENCH / "cpu", file.name], check=True, capture_output=True, text=True).stdout.strip()
 
     def test_names_families_and_instructions(self):
-        def info(model, flags):
-            return f"processor\t: 0\nmodel name\t: {model}\nflags\t\t: fpu {flags} sse2\nprocessor\t: 1\nmodel name\t: other\n"
+        def info(model, flags, first=""):
+            return f"processor\t: 0\n{first}model name\t: {model}\nflags\t\t: fpu {flags} sse2\nprocessor\t: 1\nmodel name\t: other\n"
         xeon, wide = "Intel(R) Xeon(R) Processor", "avx2 avx512f avx512bw avx512_vnni"
         self.assertEqual(self.kind(info(xeon, wide)), "xeon-avx512-vnni")
         self.assertEqual(self.kind(info(xeon, f"{wide} amx_tile")), "xeon-avx512-vnni-amx")
         self.assertEqual(self.kind(info("AMD EPYC 7B13", "avx avx2")), "epyc-avx2")
         self.assertEqual(self.kind(info("AMD EPYC", "avx avx2 avx_vnni")), "epyc-avx2")
+        amd = "vendor_id\t: AuthenticAMD\ncpu family\t: {}\n"
+        self.assertEqual(self.kind(info("AMD EPYC", wide, amd.format(26))), "epyc-zen5-avx512-vnni")
+        self.assertEqual(self.kind(info("AMD EPYC", wide, amd.format(25))), "epyc-zen4-avx512-vnni")
+        self.assertEqual(self.kind(info("AMD EPYC", "avx2", amd.format(25))), "epyc-zen3-avx2")
+        self.assertEqual(self.kind(info("AMD EPYC", "avx2", amd.format(23))), "epyc-avx2")
+        self.assertEqual(self.kind(info(xeon, wide, "vendor_id\t: GenuineIntel\ncpu family\t: 26\n")), "xeon-avx512-vnni")
         self.assertEqual(self.kind("processor\t: 0\nBogoMIPS\t: 50.00\nFeatures\t: fp asimd\n"), os.uname().machine)
 
 
