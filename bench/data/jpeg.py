@@ -4,7 +4,7 @@ import statistics
 
 from row import Row
 
-AVX512 = {"avx512bw", "avx512vbmi", "avx512_vbmi2"}
+AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}  # what Highway's AVX3 needs
 AVX2_TARGETS = {"jpeg-crop": 1.4, "jpeg-rows": 1.4, "jpeg-full": 1.35}
 LIBRARY, OWN, ROWS = "library", "own", "own, known rows"  # loader_bench's names of the ways
 # row: what loader_bench calls it, and which of its ways is compared with libjpeg-turbo

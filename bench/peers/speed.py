@@ -112,7 +112,10 @@ def when(child, wanted):
 
 
 def files_stoker(bench, folder, words):
-    child = measure.run_child([bench.program, "train", folder, "device=cpu", f"run={next(bench.runs)}", "--json", *words])
+    """In a cache folder of its own: a run knows nothing of an earlier one."""
+    run = next(bench.runs)
+    child = measure.run_child([bench.program, "train", folder, "device=cpu", f"run={run}", "--json", *words],
+                              os.environ | {"STOKER_CACHE": f"{run}-cache"})
     begun = when(child, lambda e: e["event"] == "run_started")
     saved = when(child, lambda e: e["event"] == "checkpoint")
     return {"whole": saved, "training": saved - begun, "cpu": child.cpu, "resident": child.resident / 2 ** 20,

@@ -14,7 +14,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_AVX2 && HWY_TARGET != HWY_AVX3  // processors that BaselineJpeg is not made for
+#if HWY_TARGET > HWY_AVX2  // processors that BaselineJpeg is not made for
 const ColourKernels* find_colours() { return nullptr; }
 #else
 namespace {

@@ -18,7 +18,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_AVX2 && HWY_TARGET != HWY_AVX3  // processors that BaselineJpeg is not made for
+#if HWY_TARGET > HWY_AVX2  // processors that BaselineJpeg is not made for
 DecodeRow find_row_decoder() { return nullptr; }
 #else
 namespace {

@@ -40,7 +40,7 @@ struct RowTask {
 };
 
 // Decodes a row to coefficients, where DC coefficients are differences still. False for a code that is none, or a block
-// that does not end with its last coefficient; the coefficients are then unspecified.
+// that runs over its last coefficient; the coefficients are then unspecified.
 using DecodeRow = bool (*)(const std::uint8_t* data, RowTask& row, const CoefficientOrder& order);
 
 // For this processor; null if it is none of those that BaselineJpeg is made for.

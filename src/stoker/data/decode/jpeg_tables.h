@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lookup tables for the Huffman codes of one component: ten bits of the data give one or two symbols. Built by
-// BaselineJpeg for each image, read by jpeg_entropy. Thread-safe: values. Codes: ITU-T T.81, annexes C and F.
+// BaselineJpeg when the codes change, read by jpeg_entropy. Thread-safe: values. Codes: ITU-T T.81, annexes C and F.
 #pragma once
 
 #include <array>

@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {
 
-#if HWY_TARGET != HWY_AVX2 && HWY_TARGET != HWY_AVX3  // processors that BaselineJpeg is not made for
+#if HWY_TARGET > HWY_AVX2  // processors that BaselineJpeg is not made for
 TransformKernel find_transform() { return {}; }
 #else
 namespace {
@@ -121,7 +121,7 @@ HWY_INLINE void transpose(Shorts (&x)[8]) {
 
 // Saturated to a byte, 128 added; each block has 8 bytes of a, then 8 of b.
 HWY_INLINE Bytes to_bytes(Shorts a, Shorts b) {
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
   const Bytes both{_mm512_packs_epi16(a.raw, b.raw)};
 #else
   const Bytes both{_mm256_packs_epi16(a.raw, b.raw)};
@@ -146,7 +146,7 @@ bool transform_groups(std::int16_t* coefficients, int groups, const std::array<s
   constexpr hn::FixedTag<std::int16_t, kBlockSide> kOne;
   for (int y = 0; y < kBlockSide; ++y) {
     const auto* const row = reinterpret_cast<const std::int16_t*>(quantiser.data() + y * kBlockSide);
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
     steps[y] = Shorts{_mm512_broadcast_i32x4(hn::LoadU(kOne, row).raw)};
 #else
     steps[y] = Shorts{_mm256_broadcastsi128_si256(hn::LoadU(kOne, row).raw)};

@@ -53,7 +53,7 @@ struct ImageLoaderOptions {
       {};                               // on the threads, at the start of each stage; for tests
   std::shared_ptr<PixelStore> store;    // keeps decoded images of split.source with these channels; null: keeps none
   std::shared_ptr<KnownBad> known_bad;  // known bad images of split.source, which are not tried; null: all are tried
-  std::shared_ptr<RowIndex> rows;       // rows of JPEGs of split.source; null, or not used with a store
+  std::shared_ptr<RowIndex> rows;       // rows of JPEGs of split.source; null: none; a store uses none
   bool once = false;                    // batches of the next epoch are only made on request
   core::Position start;                 // first batch to hand out; step may equal steps_per_epoch(): end of the epoch
   int rank = 0;

@@ -109,7 +109,7 @@ void RowIndex::find(const ContentKey& key, JpegRows& rows) const {
 
 void RowIndex::learn(const ContentKey& key, const JpegRows& rows) {
   const std::size_t most = key.bytes / kShare;
-  if (rows.empty() || rows.size() * kLeastRow + kRowListSlot > most) {
+  if (rows.size() < 2 || rows.size() * kLeastRow + kRowListSlot > most) {
     return;
   }
   try {
@@ -159,7 +159,7 @@ void RowIndex::begin_writing() {
   }
 }
 
-// A killed run keeps four fifths of what it learned, and all writes together take five times the final list.
+// A killed run keeps about four fifths of what it learned, and all writes together take about six times the final list.
 bool RowIndex::is_worth_writing() const {
   const std::shared_ptr<const RowList> known = list();
   const std::int64_t held = held_bytes(), listed = known ? static_cast<std::int64_t>(known->bytes()) : 0;
@@ -167,10 +167,12 @@ bool RowIndex::is_worth_writing() const {
 }
 
 void RowIndex::keep_writing(const std::stop_token& stop) {
+  constexpr int kMostFailures = 3;  // the folder is read-only or full, or other processes replaced the list
+  int failures = 0;
   std::unique_lock lock(sleep_);
   while (!wake_.wait_for(lock, stop, options_.write_every, [] { return false; }) && !stop.stop_requested()) {
-    if (is_worth_writing() && !write()) {
-      return;  // read-only or full: once more at the end
+    if (is_worth_writing() && !write() && ++failures == kMostFailures) {
+      return;  // once more at the end
     }
   }
 }
