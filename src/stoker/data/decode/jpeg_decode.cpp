@@ -82,8 +82,10 @@ void on_message(j_common_ptr info, int level) {
     return;  // trace message
   }
   ++info->err->num_warnings;
-  if (reader_of(info).strict && !is_harmless(info->err->msg_code)) {
-    give_up(info, true);
+  JpegReader& reader = reader_of(info);
+  if (reader.strict && !is_harmless(info->err->msg_code)) {
+    // If the file ends before the first scan, libjpeg would go on to an error: there is no image.
+    give_up(info, info->err->msg_code != JWRN_JPEG_EOF || reader.info.input_scan_number > 0);
   }
 }
 
