@@ -69,9 +69,9 @@ class ImageDecoder {
   Size open(Bytes file, int channels, const DecodeLimits& limits, std::string_view name);
   // The largest shrink for decode() of the open image: 1, or up to 8 for a JPEG.
   [[nodiscard]] int most_shrink() const;
-  // Whether a shrink above 1 takes less time than the full size: not for JPEGs with a header that our own decoder takes.
-  // It decodes them at full size in 0.55 to 0.8 of the time (docs/decisions/codecs.md). The answer is the same on every
-  // processor, since pixels depend on it.
+  // Whether a shrink above 1 takes less time than the full size: not for JPEGs with a header that our own decoder
+  // takes. It decodes them at full size in 0.55 to 0.8 of the time (docs/decisions/codecs.md). The answer is the same
+  // on every processor, since pixels depend on it.
   [[nodiscard]] bool shrinking_pays() const;
   // The whole upright image; only region may be read (and 64 bytes beyond its rows). Valid until the next call of
   // open() or decode(). Once per open(). DataError for damage in the decoded part: nothing below the region of a JPEG

@@ -6,8 +6,9 @@
 namespace stoker::data {
 namespace {
 
-// libjpeg-turbo reads at most 8 bytes ahead, and warns if the file ends there. This leaves room for another version.
-constexpr std::uint64_t kAhead = 64 * 8;  // bits
+// Bits. libjpeg-turbo reads at most 8 bytes ahead, and warns if the file ends there; this leaves room for another
+// version.
+constexpr std::uint64_t kAhead = 64 * 8;
 constexpr std::size_t kMaxScan = std::size_t{1} << 28;  // bytes, so that 32 bits hold a place
 // Bytes. New tables take 11 us: as much as is gained at 64 x 64 pixels (2 kB), less than is gained at 96 x 96 (4 kB).
 constexpr std::size_t kSmallScan = 3000;

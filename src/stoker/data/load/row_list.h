@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of many JPEGs as one file (docs/formats.md), mapped where the file system allows: opening it then takes
-// no time, and each entry is checked when it is used. An entry is found by the content of its image, so it cannot belong to another
-// image or to an older state of a file. Used by RowIndex. Thread-safe.
+// The rows of many JPEGs as one file (docs/formats.md), mapped where the file system allows: opening it then takes no
+// time, and each entry is checked when it is used. An entry is found by the content of its image, so it cannot belong
+// to another image or to an older state of a file. Used by RowIndex. Thread-safe.
 #pragma once
 
 #include <atomic>

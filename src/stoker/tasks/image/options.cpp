@@ -32,8 +32,8 @@ Rows reading_options() {
                     "the part that could be decoded"}},
       {&O::decode, {"decode", B, Choice{{"exact", "fast"}},
                     always("exact", "fast changes pixels, and gains little, for progressive and other rare JPEGs only"),
-                    "fast: large training JPEGs of the rarer kinds (progressive, CMYK, restart markers) are decoded at 1/2, 1/4 or "
-                    "1/8 of their size, and images are not kept in memory; "
+                    "fast: large training JPEGs of the rarer kinds (progressive, CMYK, restart markers) are decoded "
+                    "at 1/2, 1/4 or 1/8 of their size, and images are not kept in memory; "
                     "pixel values can differ by dozens (of 255) at sharp contours"}},
   };
 }
