@@ -139,6 +139,15 @@ TEST_F(RowIndexTest, AnEntryTakesAtMostOnePercentOfItsImage) {
   EXPECT_LT(kept, 300);
 }
 
+// Every decoder knows where the first row begins.
+TEST_F(RowIndexTest, AFirstRowAloneIsNotKept) {
+  const auto index = open();
+  learn(*index, 0, 10, 1);
+  EXPECT_EQ(found(*index, 0, 10, 1), 0);
+  learn(*index, 10, 10, 2);
+  EXPECT_EQ(found(*index, 10, 10, 2), 10);
+}
+
 TEST_F(RowIndexTest, TallImagesBeyondTheFormatAreNotKept) {
   const auto index = open();
   JpegRows rows;

@@ -167,12 +167,10 @@ bool RowIndex::is_worth_writing() const {
 }
 
 void RowIndex::keep_writing(const std::stop_token& stop) {
-  constexpr int kMostFailures = 3;  // the folder is read-only or full, or other processes replaced the list
-  int failures = 0;
   std::unique_lock lock(sleep_);
   while (!wake_.wait_for(lock, stop, options_.write_every, [] { return false; }) && !stop.stop_requested()) {
-    if (is_worth_writing() && !write() && ++failures == kMostFailures) {
-      return;  // once more at the end
+    if (is_worth_writing() && !write()) {
+      return;  // read-only, full, or another process was in the way: once more at the end
     }
   }
 }

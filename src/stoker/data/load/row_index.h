@@ -49,8 +49,8 @@ class RowIndex {
 
   // Replaces rows by those of the image with that content; empties them if none are known.
   void find(const ContentKey& key, JpegRows& rows) const;
-  // Remembers rows of the image with that content unless more are known already, or they would take more than 1 % of
-  // the bytes of the image. Never throws: without memory nothing is learned.
+  // Remembers rows of the image with that content unless more are known already, they would take more than 1 % of the
+  // bytes of the image, or there is only the first. Never throws: without memory nothing is learned.
   void learn(const ContentKey& key, const JpegRows& rows);
 
   // Bytes in memory besides the list.
