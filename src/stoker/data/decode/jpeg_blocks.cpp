@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "stoker/data/decode/jpeg_colour.h"
-
 namespace stoker::data {
 namespace {
 
@@ -26,33 +24,25 @@ std::int16_t* aligned(std::vector<std::int16_t>& buffer, std::size_t size) {
 
 }  // namespace
 
-void JpegBlocks::lay_out(const BaselineHeader& header, const std::array<const BlockTables*, 3>& tables,
-                         McuRange columns, int used) {
+void JpegBlocks::lay_out(const BaselineHeader& header, const ImageTables& tables, McuRange columns, int used) {
   header_ = &header;
-  tables_ = tables;
+  tables_ = &tables;
   columns_ = columns;
   used_ = used;
-  const int group = transform_.blocks * kBlockSize;
-  std::ptrdiff_t coefficients = 0, samples = 0;
-  std::array<std::ptrdiff_t, 3> coefficients_at{}, samples_at{};
   for (std::size_t i = 0; i < static_cast<std::size_t>(used); ++i) {
     const JpegComponent& component = header.components[i];
     Plane& plane = planes_[i];
     plane.blocks = (columns.end - columns.begin) * component.across;
     plane.groups = divided_up(plane.blocks, transform_.blocks);
+    const int groups = (plane.groups + 1) * component.down;  // one for places behind a row of blocks
+    const auto coefficients = static_cast<std::size_t>(groups * transform_.blocks * kBlockSize);
+    plane.coefficients = aligned(plane.coefficient_room, coefficients);
+    std::fill_n(plane.coefficients, coefficients, std::int16_t{0});
     plane.stride = kEdge + plane.groups * transform_.blocks * kBlockSide + kLineSlack;
     plane.lines = 2 * kBlockSide * component.down;
-    coefficients_at[i] = coefficients;
-    samples_at[i] = samples + kEdge;
-    coefficients += std::ptrdiff_t{plane.groups + 1} * group * component.down;  // one group for places behind a block
-    samples += plane.stride * plane.lines;
-  }
-  std::int16_t* const first = aligned(coefficients_, static_cast<std::size_t>(coefficients));
-  std::fill_n(first, coefficients, std::int16_t{0});
-  samples_.resize(std::max(samples_.size(), static_cast<std::size_t>(samples + kEdge + kLineSlack)));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(used); ++i) {
-    planes_[i].coefficients = first + coefficients_at[i];
-    planes_[i].samples = samples_.data() + samples_at[i];
+    const auto samples = static_cast<std::size_t>(plane.stride * plane.lines + kEdge + kLineSlack);
+    plane.sample_room.resize(std::max(plane.sample_room.size(), samples));
+    plane.samples = plane.sample_room.data() + kEdge;
   }
   for (std::vector<BlockPlan>& row : plans_) {
     row.clear();
@@ -72,12 +62,12 @@ RowTask JpegBlocks::task(Extent extent, std::uint64_t bit) {
 void JpegBlocks::plan(std::vector<BlockPlan>& row, Extent extent) {
   constexpr std::size_t kMostBlocks = 6, kReach = 2 * 4 * kBlockSize;  // of an MCU; coefficients behind a block
   const int group = transform_.blocks * kBlockSize;
-  const int all = divided_up(header_->image.width, header_->mcu_width());
+  const int all = divided_up(header_->width, header_->mcu_width());
   skipped_.resize(std::max(skipped_.size(), static_cast<std::size_t>(all) * kMostBlocks + kReach));
   std::int16_t* skipped = skipped_.data();
   for (int x = 0; x < (extent == Extent::kShort ? columns_.end : all); ++x) {
     const bool kept = extent != Extent::kSkipped && columns_.has(x);
-    for (int i = 0; i < header_->image.channels; ++i) {
+    for (int i = 0; i < header_->channels; ++i) {
       const JpegComponent& component = header_->components[static_cast<std::size_t>(i)];
       const Plane& plane = planes_[static_cast<std::size_t>(i)];
       for (int part = 0; part < component.across * component.down; ++part) {
@@ -89,7 +79,7 @@ void JpegBlocks::plan(std::vector<BlockPlan>& row, Extent extent) {
         } else {
           ++skipped;
         }
-        row.push_back({out, tables_[static_cast<std::size_t>(i)], i});
+        row.push_back({out, &tables_->of(i), i});
       }
     }
   }
@@ -123,8 +113,7 @@ bool JpegBlocks::transform(int mcu_row) {
         first[block / transform_.blocks * group + block % transform_.blocks * kBlockSide] = 0;
       }
       const int y = (mcu_row * component.down + down) * kBlockSide;
-      const auto& quantiser = header_->quantisers[static_cast<std::size_t>(component.quantiser)];
-      good = transform_.transform(first, plane.groups, quantiser, plane.line(y), plane.stride) && good;
+      good = transform_.transform(first, plane.groups, component.quantiser, plane.line(y), plane.stride) && good;
       extend(i, y);
     }
   }
@@ -134,7 +123,7 @@ bool JpegBlocks::transform(int mcu_row) {
 // Repeats the outermost samples of chroma, for interpolation at the edge of the image.
 void JpegBlocks::extend(int component, int y) {
   const Plane& plane = planes_[static_cast<std::size_t>(component)];
-  const int all = divided_up(header_->image.width, header_->components[0].across);
+  const int all = divided_up(header_->width, header_->components[0].across);
   const int width = all - columns_.begin * kBlockSide;
   for (int i = 0; component > 0 && i < kBlockSide; ++i) {
     std::uint8_t* const samples = plane.line(y + i);
@@ -145,6 +134,22 @@ void JpegBlocks::extend(int component, int y) {
       samples[width] = samples[width - 1];
     }
   }
+}
+
+ColourLine JpegBlocks::line(int y, int left, int width) const {
+  ColourLine line;
+  line.luma = planes_[0].line(y);
+  line.left = left;
+  line.width = width;
+  line.half_across = header_->components[0].across == 2;
+  line.half_down = is_interpolated_down();
+  line.below = y % 2 != 0;
+  const int last = divided_up(header_->height, 2) - 1;
+  const int near = line.half_down ? y / 2 : y, far = std::clamp(line.below ? near + 1 : near - 1, 0, last);
+  for (std::size_t i = 1; i < static_cast<std::size_t>(used_); ++i) {
+    line.chroma[i - 1] = {planes_[i].line(near), planes_[i].line(far)};
+  }
+  return line;
 }
 
 }  // namespace stoker::data

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "stoker/data/decode/jpeg_colour.h"
 #include "stoker/data/decode/jpeg_entropy.h"
 #include "stoker/data/decode/jpeg_header.h"
 #include "stoker/data/decode/jpeg_transform.h"
@@ -27,8 +28,7 @@ class JpegBlocks {
   explicit JpegBlocks(TransformKernel transform) : transform_(transform) {}
 
   // For an image: keeps the MCUs of these columns, and of their blocks the first `used` components.
-  void lay_out(const BaselineHeader& header, const std::array<const BlockTables*, 3>& tables, McuRange columns,
-               int used);
+  void lay_out(const BaselineHeader& header, const ImageTables& tables, McuRange columns, int used);
   // The blocks of a row that begins at a bit of the data.
   RowTask task(Extent extent, std::uint64_t bit);
   // Replaces differences of DC by their sums, from those before the row to those behind it. False if they leave 16
@@ -36,11 +36,11 @@ class JpegBlocks {
   [[nodiscard]] bool sum_differences(const RowTask& row, std::array<std::int16_t, 3>& dc) const;
   // Makes samples of the kept blocks. False as in Transform.
   [[nodiscard]] bool transform(int mcu_row);
-  // Line y of a component, from the first kept column on. It is in the MCU row that was transformed last, or in the one
-  // before. Chroma beside the image equals its outermost sample.
-  [[nodiscard]] const std::uint8_t* line(int component, int y) const {
-    return planes_[static_cast<std::size_t>(component)].line(y);
-  }
+  // Whether a line of pixels needs two lines of chroma.
+  [[nodiscard]] bool is_interpolated_down() const { return used_ > 1 && header_->components[0].down == 2; }
+  // The samples of a line of the image, in the row that was transformed last or in the one before. left: pixels from
+  // the first kept column. Chroma beside the image equals its outermost sample. No chroma if one component is used.
+  [[nodiscard]] ColourLine line(int y, int left, int width) const;
 
  private:
   struct Plane {
@@ -48,7 +48,9 @@ class JpegBlocks {
     int blocks = 0, groups = 0;       // in a row of blocks
     std::uint8_t* samples = nullptr;  // a ring of two rows of MCUs
     std::ptrdiff_t stride = 0;
-    int lines = 0;  // of the ring, a power of 2
+    int lines = 0;                               // of the ring, a power of 2
+    std::vector<std::int16_t> coefficient_room;  // these only grow
+    std::vector<std::uint8_t> sample_room;
     [[nodiscard]] std::uint8_t* line(int y) const { return samples + (y & (lines - 1)) * stride; }
   };
   void plan(std::vector<BlockPlan>& row, Extent extent);
@@ -56,13 +58,12 @@ class JpegBlocks {
 
   TransformKernel transform_;
   const BaselineHeader* header_ = nullptr;
-  std::array<const BlockTables*, 3> tables_{};
+  const ImageTables* tables_ = nullptr;
   McuRange columns_;
   int used_ = 0;
   std::array<Plane, 3> planes_;
-  std::array<std::vector<BlockPlan>, 3> plans_;       // by extent, made when needed; the last block of each is the end
-  std::vector<std::int16_t> coefficients_, skipped_;  // these only grow
-  std::vector<std::uint8_t> samples_;
+  std::array<std::vector<BlockPlan>, 3> plans_;  // by extent, made when needed; the last block of each is the end
+  std::vector<std::int16_t> skipped_;            // only grows
 };
 
 }  // namespace stoker::data

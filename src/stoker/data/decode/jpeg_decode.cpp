@@ -223,37 +223,26 @@ JpegDecoder::JpegDecoder(JpegPath path)
       reader_(std::make_unique<Reader>()) {}
 JpegDecoder::~JpegDecoder() = default;
 
-void JpegDecoder::read_header(std::string_view name) { run(*reader_, step_header, name); }
-
 StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
   Reader& reader = *reader_;
   reader.strict = strict;
   reader.file = file;
-  const std::optional<StoredImage> baseline = baseline_ ? baseline_->open(file) : std::nullopt;
-  takes_baseline_ = baseline.has_value();
-  if (takes_baseline_) {
-    return *baseline;
-  }
-  read_header(name);
+  takes_baseline_ = false;
+  run(reader, step_header, name);
+  takes_baseline_ = baseline_ && baseline_->open(reader.info, file);
   return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
           reader.info.num_components, orientation_of(reader.info)};
 }
 
-bool JpegDecoder::is_baseline() const {
-  BaselineHeader header;
-  return read_baseline_header(reader_->file, header);
-}
+bool JpegDecoder::is_baseline() const { return baseline_header(reader_->info, reader_->file).has_value(); }
 
 augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
                                        const DecodeLimits& limits, std::string_view name, JpegRows* rows) {
   Reader& reader = *reader_;
-  if (takes_baseline_) {
-    if (shrink == 1) {
-      if (const std::optional<augment::ImageView> decoded = baseline_->decode(region, channels, rows)) {
-        return *decoded;
-      }
+  if (takes_baseline_ && shrink == 1) {
+    if (const std::optional<augment::ImageView> decoded = baseline_->decode(region, channels, rows)) {
+      return *decoded;
     }
-    read_header(name);
   }
   jpeg_decompress_struct& info = reader.info;
   const bool four = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;

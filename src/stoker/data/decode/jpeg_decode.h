@@ -45,8 +45,6 @@ class JpegDecoder {
                             std::string_view name, JpegRows* rows = nullptr);
 
  private:
-  void read_header(std::string_view name);
-
   std::unique_ptr<BaselineJpeg> baseline_;  // null: all images by libjpeg-turbo
   bool takes_baseline_ = false;             // for the open image
   std::unique_ptr<Reader> reader_;

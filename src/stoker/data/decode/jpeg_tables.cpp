@@ -6,6 +6,12 @@
 namespace stoker::data {
 namespace {
 
+// Row * 8 + column of the coefficient at each place of the zigzag (T.81, figure A.6).
+constexpr std::array<std::uint8_t, kBlockSize> kNaturalOrder = {
+    0,  1,  8,  16, 9,  2,  3,  10, 17, 24, 32, 25, 18, 11, 4,  5,  12, 19, 26, 33, 40, 48,
+    41, 34, 27, 20, 13, 6,  7,  14, 21, 28, 35, 42, 49, 56, 57, 50, 43, 36, 29, 22, 15, 23,
+    30, 37, 44, 51, 58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63};
+
 constexpr int kMaxCode = 16;                     // bits
 constexpr int kMaxDcSize = 11, kMaxAcSize = 10;  // bits of a value in 8-bit images (T.81, F.1.2)
 constexpr int kEndOfBlockSymbol = 0x00, kSixteenZeros = 0xF0;
@@ -139,6 +145,22 @@ bool BlockTables::build(HuffmanCodes dc_codes, HuffmanCodes ac_codes, bool only_
   }
   built_ = true;
   return true;
+}
+
+bool ImageTables::build(const BaselineHeader& header, bool only_if_seen) {
+  bool good = true;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(header.channels); ++i) {
+    const JpegComponent& each = header.components[i];
+    std::size_t same = 0;  // the first component with these codes
+    while (header.components[same].dc.data() != each.dc.data() || header.components[same].ac.data() != each.ac.data()) {
+      ++same;
+    }
+    if (same == i) {
+      good = tables_[i].build(each.dc, each.ac, only_if_seen) && good;
+    }
+    of_[i] = &tables_[same];
+  }
+  return good;
 }
 
 CoefficientOrder::CoefficientOrder(int blocks) {

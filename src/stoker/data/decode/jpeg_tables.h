@@ -82,6 +82,18 @@ class BlockTables {
   bool built_ = false;           // for these
 };
 
+// The tables of all components of an image. Components with equal codes share theirs.
+class ImageTables {
+ public:
+  // As BlockTables::build(), for each component. After true, the tables are for this image.
+  bool build(const BaselineHeader& header, bool only_if_seen);
+  [[nodiscard]] const BlockTables& of(int component) const { return *of_[static_cast<std::size_t>(component)]; }
+
+ private:
+  std::array<BlockTables, 3> tables_;
+  std::array<const BlockTables*, 3> of_{};
+};
+
 // Where coefficient k of a block is, from its coefficient (0, 0). Blocks of a group lie beside each other: coefficient
 // (row, column) of block b is at (row * blocks + b) * 8 + column. Index: k - 64. Places outside a block lead to
 // coefficient (0, 0) of the same block of the next group.

@@ -12,6 +12,8 @@
 // clang-format on
 #include <hwy/highway.h>
 
+#include <algorithm>
+
 HWY_BEFORE_NAMESPACE();
 namespace stoker::data::HWY_NAMESPACE {
 
@@ -98,24 +100,16 @@ HWY_INLINE void transform_columns(Shorts (&x)[8]) {
   x[4] = descaled<kShift>(minus(sum3, odd0));
 }
 
-// Transposes the 8 x 8 values of each block.
+// Transposes the 8 x 8 values of each block. Each of three equal steps turns the number of a value, three bits of its
+// row and three of its column, by one bit.
 HWY_INLINE void transpose(Shorts (&x)[8]) {
-  Shorts pairs[8];
-  for (int i = 0; i < 4; ++i) {
-    pairs[i] = hn::InterleaveLower(kShorts, x[i], x[i + 4]);
-    pairs[i + 4] = hn::InterleaveUpper(kShorts, x[i], x[i + 4]);
-  }
-  Shorts fours[8];
-  for (int half = 0; half < 8; half += 4) {
-    for (int i = 0; i < 2; ++i) {
-      fours[half + 2 * i] = hn::InterleaveLower(kShorts, pairs[half + i], pairs[half + i + 2]);
-      fours[half + 2 * i + 1] = hn::InterleaveUpper(kShorts, pairs[half + i], pairs[half + i + 2]);
+  for (int bit = 0; bit < 3; ++bit) {
+    Shorts turned[8];
+    for (int i = 0; i < 4; ++i) {
+      turned[2 * i] = hn::InterleaveLower(kShorts, x[i], x[i + 4]);
+      turned[2 * i + 1] = hn::InterleaveUpper(kShorts, x[i], x[i + 4]);
     }
-  }
-  for (int i = 0; i < 4; ++i) {  // 0, 1: rows 0-3; 4, 5: rows 4-7
-    const int from = i < 2 ? i : i + 2;
-    x[2 * i] = hn::InterleaveLower(kShorts, fours[from], fours[from + 2]);
-    x[2 * i + 1] = hn::InterleaveUpper(kShorts, fours[from], fours[from + 2]);
+    std::copy_n(turned, 8, x);
   }
 }
 
@@ -140,12 +134,12 @@ HWY_INLINE void store_rows(Shorts a, Shorts b, std::uint8_t* out, std::ptrdiff_t
   hn::StoreU(hn::UpperHalf(kRow, rows), kRow, out + stride);
 }
 
-bool transform_groups(std::int16_t* coefficients, int groups, const std::array<std::uint16_t, kBlockSize>& quantiser,
-                      std::uint8_t* out, std::ptrdiff_t stride) {
+bool transform_groups(std::int16_t* coefficients, int groups, const std::uint16_t* quantiser, std::uint8_t* out,
+                      std::ptrdiff_t stride) {
   Shorts steps[8];
   constexpr hn::FixedTag<std::int16_t, kBlockSide> kOne;
   for (int y = 0; y < kBlockSide; ++y) {
-    const auto* const row = reinterpret_cast<const std::int16_t*>(quantiser.data() + y * kBlockSide);
+    const auto* const row = reinterpret_cast<const std::int16_t*>(quantiser + y * kBlockSide);
 #if HWY_TARGET <= HWY_AVX3
     steps[y] = Shorts{_mm512_broadcast_i32x4(hn::LoadU(kOne, row).raw)};
 #else

@@ -3,7 +3,6 @@
 // version, so that the pixels are equal for any coefficients. Used only by BaselineJpeg. Thread-safe: no state.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -12,10 +11,9 @@
 namespace stoker::data {
 
 // Transforms `groups` groups of blocks (CoefficientOrder) and sets their coefficients to 0. Pixels (y, x) of the groups
-// go to out + y * stride + x. quantiser: in natural order. False if a coefficient of a first row is so large that
-// libjpeg-turbo's shortcut for empty rows gives another result; no encoder writes such a coefficient.
-using Transform = bool (*)(std::int16_t* coefficients, int groups,
-                           const std::array<std::uint16_t, kBlockSize>& quantiser, std::uint8_t* out,
+// go to out + y * stride + x. quantiser: [kBlockSize], row by row, at most 255. False if a coefficient of a first row
+// is so large that libjpeg-turbo's shortcut for empty rows gives another result; no encoder writes such a coefficient.
+using Transform = bool (*)(std::int16_t* coefficients, int groups, const std::uint16_t* quantiser, std::uint8_t* out,
                            std::ptrdiff_t stride);
 
 struct TransformKernel {
