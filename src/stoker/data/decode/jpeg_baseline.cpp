@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stoker/data/decode/jpeg_baseline.h"
 
-#include <jpeglib.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>  // jpeglib.h needs it
+#include <iterator>
 #include <numeric>
+#include <span>
+// After <cstdio>.
+#include <jpeglib.h>
 
 namespace stoker::data {
 namespace {
@@ -18,7 +20,7 @@ constexpr std::size_t kMaxScan = std::size_t{1} << 28;  // bytes, so that 32 bit
 // Bytes. New tables take 11 us: as much as is gained at 64 x 64 pixels (2 kB), less than is gained at 96 x 96 (4 kB).
 constexpr std::size_t kSmallScan = 3000;
 
-// As a DHT segment has them: this is how libjpeg-turbo keeps them.
+// The codes in the form of a DHT segment, which is also how libjpeg-turbo keeps them.
 HuffmanCodes codes_of(const JHUFF_TBL* table) {
   constexpr std::size_t kCounts = 16, kMaxSymbols = 256;
   static_assert(offsetof(JHUFF_TBL, huffval) == offsetof(JHUFF_TBL, bits) + 1 + kCounts);
@@ -26,10 +28,13 @@ HuffmanCodes codes_of(const JHUFF_TBL* table) {
     return {};
   }
   const auto symbols = std::accumulate(table->bits + 1, table->bits + 1 + kCounts, std::size_t{0});
-  return std::as_bytes(std::span(table, 1))
-      .subspan(offsetof(JHUFF_TBL, bits) + 1, kCounts + std::min(symbols, kMaxSymbols));
+  if (symbols > kMaxSymbols) {
+    return {};
+  }
+  return std::as_bytes(std::span(table, 1)).subspan(offsetof(JHUFF_TBL, bits) + 1, kCounts + symbols);
 }
 
+// libjpeg-turbo has refused factors below 1.
 bool sampling_is_known(const BaselineHeader& header) {
   const auto& [luma, blue, red] = header.components;
   const auto is_single = [](const JpegComponent& each) { return each.across == 1 && each.down == 1; };
@@ -42,11 +47,11 @@ bool sampling_is_known(const BaselineHeader& header) {
 
 }  // namespace
 
-std::optional<BaselineHeader> baseline_header(const jpeg_decompress_struct& info, Bytes file) {
+std::optional<BaselineHeader> baseline_header(const jpeg_decompress_struct& info, std::size_t file_size) {
   const bool is_grey = info.num_components == 1, is_colour = info.num_components == 3;
-  const bool is_sequential = info.progressive_mode == FALSE && info.arith_code == FALSE && info.data_precision == 8 &&
-                             info.Ss == 0 && info.Se == DCTSIZE2 - 1 && info.Ah == 0 && info.Al == 0;
-  if (!is_sequential || !(is_grey || (is_colour && info.jpeg_color_space == JCS_YCbCr)) ||
+  const bool is_plain = info.progressive_mode == FALSE && info.arith_code == FALSE && info.data_precision == 8 &&
+                        info.Ss == 0 && info.Se == DCTSIZE2 - 1 && info.Ah == 0 && info.Al == 0;
+  if (!is_plain || !(is_grey || (is_colour && info.jpeg_color_space == JCS_YCbCr)) ||
       info.comps_in_scan != info.num_components || info.restart_interval != 0 || info.err->num_warnings != 0) {
     return std::nullopt;
   }
@@ -54,10 +59,10 @@ std::optional<BaselineHeader> baseline_header(const jpeg_decompress_struct& info
   header.width = static_cast<int>(info.image_width);
   header.height = static_cast<int>(info.image_height);
   header.channels = info.num_components;
-  header.scan = file.size() - info.src->bytes_in_buffer;
+  header.scan = file_size - info.src->bytes_in_buffer;
   for (int i = 0; i < info.num_components; ++i) {
     const jpeg_component_info& each = info.comp_info[i];
-    const auto is_table = [](int number) { return number >= 0 && number < NUM_QUANT_TBLS; };  // as many Huffman tables
+    const auto is_table = [](int number) { return number >= 0 && number < NUM_QUANT_TBLS && number < NUM_HUFF_TBLS; };
     if (info.cur_comp_info[i] != &each || !is_table(each.quant_tbl_no) || !is_table(each.dc_tbl_no) ||
         !is_table(each.ac_tbl_no) || info.quant_tbl_ptrs[each.quant_tbl_no] == nullptr) {
       return std::nullopt;
@@ -85,14 +90,10 @@ BaselineJpeg::BaselineJpeg()
       order_(std::max(transform_kernel().blocks, 1)),
       blocks_(transform_kernel()) {}
 
-bool BaselineJpeg::open(const jpeg_decompress_struct& info, Bytes file) {
-  const std::optional<BaselineHeader> header = baseline_header(info, file);
-  if (decode_row_ == nullptr || !header) {
-    return false;
-  }
+bool BaselineJpeg::open(const BaselineHeader& header, Bytes file) {
+  header_ = header;
   file_ = file;
-  header_ = *header;
-  return true;
+  return decode_row_ != nullptr;
 }
 
 std::optional<augment::ImageView> BaselineJpeg::decode(const augment::Region& region, int channels, JpegRows* rows) {

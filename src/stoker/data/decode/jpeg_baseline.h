@@ -13,6 +13,7 @@
 
 #include "stoker/augment/image.h"
 #include "stoker/data/decode/jpeg_blocks.h"
+#include "stoker/data/decode/jpeg_colour.h"
 #include "stoker/data/decode/jpeg_entropy.h"
 #include "stoker/data/decode/jpeg_header.h"
 #include "stoker/data/decode/jpeg_rows.h"
@@ -22,18 +23,18 @@ struct jpeg_decompress_struct;  // of jpeglib.h
 
 namespace stoker::data {
 
-// The header that libjpeg-turbo read without a warning from `file` (jpeg_read_header), if it is one of an image for
-// BaselineJpeg: Huffman-coded with 8 bits, one scan, grey or YCbCr with chroma at full or half resolution. The result
-// points into info.
-[[nodiscard]] std::optional<BaselineHeader> baseline_header(const jpeg_decompress_struct& info, Bytes file);
+// The header that jpeg_read_header() has read from a file of this size, if BaselineJpeg can decode such an image on any
+// processor: no warning, sequential Huffman coding with 8 bits (SOF0, SOF1), one scan, grey or YCbCr with chroma at
+// full or half resolution. The result points into the tables of info.
+[[nodiscard]] std::optional<BaselineHeader> baseline_header(const jpeg_decompress_struct& info, std::size_t file_size);
 
 class BaselineJpeg {
  public:
   BaselineJpeg();
 
-  // As baseline_header(); info and the bytes must stay until the last call of decode(). False if the image is not for
-  // this decoder or this processor.
-  bool open(const jpeg_decompress_struct& info, Bytes file);
+  // The bytes, and what the header points into, must stay until the last call of decode(). False if this processor is
+  // none of those that this decoder is made for.
+  bool open(const BaselineHeader& header, Bytes file);
   // As JpegDecoder::decode() at full size. Empty for any irregularity in the data that was needed; libjpeg-turbo then
   // decides whether it is an error. rows are emptied if they do not lead to an image.
   std::optional<augment::ImageView> decode(const augment::Region& region, int channels, JpegRows* rows);

@@ -28,6 +28,7 @@ class JpegBlocks {
   explicit JpegBlocks(TransformKernel transform) : transform_(transform) {}
 
   // For an image: keeps the MCUs of these columns, and of their blocks the first `used` components.
+  // header and tables must stay until the next call.
   void lay_out(const BaselineHeader& header, const ImageTables& tables, McuRange columns, int used);
   // The blocks of a row that begins at a bit of the data.
   RowTask task(Extent extent, std::uint64_t bit);
@@ -38,8 +39,9 @@ class JpegBlocks {
   [[nodiscard]] bool transform(int mcu_row);
   // Whether a line of pixels needs two lines of chroma.
   [[nodiscard]] bool is_interpolated_down() const { return used_ > 1 && header_->components[0].down == 2; }
-  // The samples of a line of the image, in the row that was transformed last or in the one before. left: pixels from
-  // the first kept column. Chroma beside the image equals its outermost sample. No chroma if one component is used.
+  // The samples of a line of the image, in the row of MCUs that was transformed last or in the one before. left: pixels
+  // from the first kept column. Chroma beside the image equals its outermost sample. No chroma if one component is
+  // used.
   [[nodiscard]] ColourLine line(int y, int left, int width) const;
 
  private:

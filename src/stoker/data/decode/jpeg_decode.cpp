@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // libjpeg reports errors through a callback that must not return, so the callback uses longjmp. Every frame that such a
-// jump can skip is either C or a step_...() function below without objects that have a destructor. Such objects are in
-// JpegDecoder::Reader, which the caller owns.
+// jump can skip is either C, or a callback or a step_...() function below without objects that have a destructor. Such
+// objects are in JpegDecoder::Reader, which the caller owns.
 #include "stoker/data/decode/jpeg_decode.h"
-
-#include <jerror.h>
-#include <jpeglib.h>
 
 #include <algorithm>
 #include <csetjmp>
 #include <cstdio>  // jpeglib.h needs it
 #include <new>
+// After <cstdio>.
+#include <jerror.h>
+#include <jpeglib.h>
 
 #include "stoker/base/error.h"
 #include "stoker/data/decode/exif.h"
@@ -26,6 +26,7 @@ constexpr int kMargin = 2;
 // libjpeg-turbo seems to bypass the cache for rows that begin at multiples of 32 bytes, but the resize reads them
 // again.
 constexpr std::size_t kRowUnit = 32, kRowOffset = 16;
+constexpr std::string_view kExif("Exif\0\0", 6);
 
 }  // namespace
 
@@ -42,6 +43,7 @@ struct JpegDecoder::Reader {
   std::jmp_buf escape{};
   char message[JMSG_LENGTH_MAX] = {};
   Bytes file;
+  Bytes exif;  // content of the first segment that says so
   int max_scans = 0;
   bool strict = true;
   bool only_warned = false;        // message is only a warning
@@ -108,14 +110,39 @@ bool guarded(JpegReader& reader, void (*step)(JpegReader&)) {
   return true;
 }
 
+// Skips a segment APP1, and notes the first one with EXIF. libjpeg-turbo could keep them all, but copies them byte by
+// byte: 30 us for a thumbnail of 20 kB.
+boolean on_app1(j_decompress_ptr info) {
+  jpeg_source_mgr& source = *info->src;
+  long length = -2;
+  for (const long weight : {256, 1}) {
+    if (source.bytes_in_buffer == 0) {
+      source.fill_input_buffer(info);  // warns
+    }
+    length += weight * *source.next_input_byte++;
+    --source.bytes_in_buffer;
+  }
+  if (length > 0) {
+    const Bytes content(reinterpret_cast<const std::byte*>(source.next_input_byte),
+                        std::min(static_cast<std::size_t>(length), source.bytes_in_buffer));
+    Bytes& exif = reader_of(reinterpret_cast<j_common_ptr>(info)).exif;
+    if (exif.empty() && as_text(content).starts_with(kExif)) {
+      exif = content;
+    }
+    source.skip_input_data(info, length);
+  }
+  return TRUE;
+}
+
 void step_header(JpegReader& reader) {
+  reader.exif = {};
   // A new one for each image: an aborted one keeps its tables, and an image without tables would be decoded with the
   // tables of the previous image.
   jpeg_destroy_decompress(&reader.info);
   jpeg_create_decompress(&reader.info);  // clears the struct except err and client_data
   jpeg_mem_src(&reader.info, reinterpret_cast<const unsigned char*>(reader.file.data()),
                static_cast<unsigned long>(reader.file.size()));
-  jpeg_save_markers(&reader.info, JPEG_APP0 + 1, 0xFFFF);  // EXIF
+  jpeg_set_marker_processor(&reader.info, JPEG_APP0 + 1, on_app1);
   jpeg_read_header(&reader.info, TRUE);
 }
 
@@ -198,16 +225,6 @@ void run(JpegReader& reader, void (*step)(JpegReader&), std::string_view name) {
   }
 }
 
-int orientation_of(const jpeg_decompress_struct& info) {
-  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
-    const Bytes data(reinterpret_cast<const std::byte*>(marker->data), marker->data_length);
-    if (as_text(data).starts_with(std::string_view("Exif\0\0", 6))) {
-      return exif_orientation(data.subspan(6));
-    }
-  }
-  return 1;
-}
-
 }  // namespace
 
 JpegDecoder::Reader::Reader() {
@@ -227,14 +244,14 @@ StoredImage JpegDecoder::open(Bytes file, bool strict, std::string_view name) {
   Reader& reader = *reader_;
   reader.strict = strict;
   reader.file = file;
-  takes_baseline_ = false;
+  is_baseline_ = takes_baseline_ = false;
   run(reader, step_header, name);
-  takes_baseline_ = baseline_ && baseline_->open(reader.info, file);
+  const std::optional<BaselineHeader> baseline = baseline_header(reader.info, file.size());
+  is_baseline_ = baseline.has_value();
+  takes_baseline_ = is_baseline_ && baseline_ && baseline_->open(*baseline, file);
   return {static_cast<int>(reader.info.image_width), static_cast<int>(reader.info.image_height),
-          reader.info.num_components, orientation_of(reader.info)};
+          reader.info.num_components, reader.exif.empty() ? 1 : exif_orientation(reader.exif.subspan(kExif.size()))};
 }
-
-bool JpegDecoder::is_baseline() const { return baseline_header(reader_->info, reader_->file).has_value(); }
 
 augment::ImageView JpegDecoder::decode(const augment::Region& region, int channels, int shrink,
                                        const DecodeLimits& limits, std::string_view name, JpegRows* rows) {

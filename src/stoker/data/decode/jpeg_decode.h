@@ -36,7 +36,7 @@ class JpegDecoder {
   // DecodeLimits. DataError with `name`.
   StoredImage open(Bytes file, bool strict, std::string_view name);
   // Whether the header of the open image is one that BaselineJpeg decodes, on any processor.
-  [[nodiscard]] bool is_baseline() const;
+  [[nodiscard]] bool is_baseline() const { return is_baseline_; }
   // Decodes a region of the stored image at 1 / shrink of its size (1, 2, 4 or 8; sides are rounded up). Once per
   // open(). 1 channel for grey, else 3 (always 3 for CMYK). Returns the whole image; only the region may be read (and
   // 64 bytes beyond its rows); valid until the next call. The pixels equal a decode of the whole image. rows: as in
@@ -46,7 +46,8 @@ class JpegDecoder {
 
  private:
   std::unique_ptr<BaselineJpeg> baseline_;  // null: all images by libjpeg-turbo
-  bool takes_baseline_ = false;             // for the open image
+  bool is_baseline_ = false;                // the open image
+  bool takes_baseline_ = false;             // baseline_ does
   std::unique_ptr<Reader> reader_;
   std::vector<std::uint8_t> pixels_;  // only grows
 };

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files jpeg_* need to know about a JPEG before its entropy-coded data. BaselineJpeg takes it from
-// libjpeg-turbo. Plain values.
+// What the header of a JPEG tells the files jpeg_*. Made by baseline_header(). Plain values.
 #pragma once
 
 #include <array>

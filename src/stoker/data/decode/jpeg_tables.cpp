@@ -151,14 +151,14 @@ bool ImageTables::build(const BaselineHeader& header, bool only_if_seen) {
   bool good = true;
   for (std::size_t i = 0; i < static_cast<std::size_t>(header.channels); ++i) {
     const JpegComponent& each = header.components[i];
-    std::size_t same = 0;  // the first component with these codes
+    std::size_t same = 0;  // the first component with these tables
     while (header.components[same].dc.data() != each.dc.data() || header.components[same].ac.data() != each.ac.data()) {
       ++same;
     }
     if (same == i) {
       good = tables_[i].build(each.dc, each.ac, only_if_seen) && good;
     }
-    of_[i] = &tables_[same];
+    of_[i] = same;
   }
   return good;
 }

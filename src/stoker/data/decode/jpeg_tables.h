@@ -82,16 +82,16 @@ class BlockTables {
   bool built_ = false;           // for these
 };
 
-// The tables of all components of an image. Components with equal codes share theirs.
+// The tables of all components of an image. Components that name the same tables share theirs.
 class ImageTables {
  public:
   // As BlockTables::build(), for each component. After true, the tables are for this image.
-  bool build(const BaselineHeader& header, bool only_if_seen);
-  [[nodiscard]] const BlockTables& of(int component) const { return *of_[static_cast<std::size_t>(component)]; }
+  [[nodiscard]] bool build(const BaselineHeader& header, bool only_if_seen);
+  [[nodiscard]] const BlockTables& of(int component) const { return tables_[of_[static_cast<std::size_t>(component)]]; }
 
  private:
   std::array<BlockTables, 3> tables_;
-  std::array<const BlockTables*, 3> of_{};
+  std::array<std::size_t, 3> of_{};  // by component
 };
 
 // Where coefficient k of a block is, from its coefficient (0, 0). Blocks of a group lie beside each other: coefficient

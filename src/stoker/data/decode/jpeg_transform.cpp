@@ -100,8 +100,8 @@ HWY_INLINE void transform_columns(Shorts (&x)[8]) {
   x[4] = descaled<kShift>(minus(sum3, odd0));
 }
 
-// Transposes the 8 x 8 values of each block. Each of three equal steps turns the number of a value, three bits of its
-// row and three of its column, by one bit.
+// Transposes the 8 x 8 values of each block. The place of a value is three bits of its row, then three of its column.
+// Each of three equal steps rotates it by one bit.
 HWY_INLINE void transpose(Shorts (&x)[8]) {
   for (int bit = 0; bit < 3; ++bit) {
     Shorts turned[8];
