@@ -144,8 +144,8 @@ TEST(JpegPathHeader, TheFirstExifSegmentCounts) {
     EXPECT_EQ(width_with({}), 40);
     EXPECT_EQ(width_with({segment_of(exif, 6)}), 24);
     EXPECT_EQ(width_with({}), 40) << "of the file before";
-    EXPECT_EQ(width_with({segment_of("http:\0", 6)}), 40);
-    EXPECT_EQ(width_with({segment_of("http:\0", 1), segment_of(exif, 6), segment_of(exif, 1)}), 24);
+    EXPECT_EQ(width_with({segment_of("http:", 6)}), 40);
+    EXPECT_EQ(width_with({segment_of("http:", 1), segment_of(exif, 6), segment_of(exif, 1)}), 24);
     EXPECT_EQ(width_with({segment_of(exif, 1), segment_of(exif, 6)}), 40);
   }
 }
